@@ -18,10 +18,11 @@ from ..errors import UsageError
 from ..native import parsed
 from ..setup import found
 from ..setup.document import FoundTarget, cluster_document
+from ..setup.left import cluster_left
 from ..setup.make import finished_before, make_store, write_cluster
 from ..setup.neighbours import overlaps
 from ..setup.remarks import remarks
-from ..setup.request import Words, request
+from ..setup.request import Request, Words, request
 from ..store import Store
 from ..store.room import room_bytes
 from ..units import format_size, parse_size
@@ -103,7 +104,7 @@ class MeasureOptions:
         """UsageError where something here was given that would not count."""
         for flag, value in (("--seconds", self.seconds), ("--scratch", self.scratch)):
             if value is not None:
-                raise UsageError(f"{flag}: {why}; leave it out")
+                raise UsageError(f"{flag}: {why} leave it out")
 
 
 @flattened
@@ -126,29 +127,45 @@ def init(
     words = Words(targets.klass or (), targets.capacity or ())
     asked = request(directories, targets.emulate, place.store, place.output, place.manage or [], words)
     if targets.emulate or not measuring.calibrate:
-        measuring.refuse("nothing is measured" if targets.emulate else "--no-calibrate measures nothing")
+        measuring.refuse("nothing is measured;" if targets.emulate else "--no-calibrate measures nothing;")
     scratch_bytes = parse_size(measuring.scratch or SCRATCH, "--scratch")
     asked.check_owned()
-    store = finished_before(asked)
+    store, left = finished_before(asked), cluster_left(asked)
     if store is not None:
         say(f"{printable(str(store.root))}: was made by an init that was interrupted; only its cluster.toml is written")
         known = found.as_made(store.config.cluster.targets, [home for home, _ in asked.homes()])
     else:
-        asked.check()
-        if targets.emulate:
-            known = found.emulated(asked.emulated(), asked.capacities)
-        else:
-            spots = asked.spots()
-            seconds = measuring.seconds or min(SECONDS_MAX, max(SECONDS_MIN, SECONDS_ALL / len(spots)))
-            with _measure(measuring.calibrate, seconds, scratch_bytes, len(spots)) as measure:
-                known = found.found_targets(spots, measure, asked.classes, asked.capacities)
-        store = make_store(asked.store, _cluster(asked.cluster_file, known), asked.manage)
-    write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
+        asked.check(left.cluster is not None, left.why)
+        known = _known(asked, left.cluster, measuring, scratch_bytes)
+        store = make_store(asked.store, left.cluster or _cluster(asked.cluster_file, known), asked.manage)
+    if left.cluster is None:
+        write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
     made = Made(store, asked.cluster_file, tuple(known), (*remarks(known), *overlaps(asked.store, asked.globs())))
     if json:
         print_json(made.as_json())
     else:
         made.show()
+
+
+def _known(
+    asked: Request, left: Cluster | None, measuring: MeasureOptions, scratch_bytes: int
+) -> list[FoundTarget]:
+    """The targets with their figures: those of the cluster.toml that was `left`, emulated, measured or assumed."""
+    emulated, spots = (asked.emulated(), ()) if asked.emulate else ((), asked.spots())
+    if left is not None:
+        again = f"rm {shlex.quote(str(asked.cluster_file))}"
+        measuring.refuse(f"the figures are those of {asked.cluster_file}; to measure anew, {again}, or else")
+        say(
+            f"{printable(str(asked.cluster_file))}: describes these targets already, as an undo leaves it; their "
+            f"figures are taken from it, and it stays as it is (to begin anew: {printable(again)})"
+        )
+        homes = {path: directory for directory, path in asked.homes()}
+        return found.as_made(left.targets, [homes[target.path] for target in left.targets])
+    if asked.emulate:
+        return found.emulated(emulated, asked.capacities)
+    seconds = measuring.seconds or min(SECONDS_MAX, max(SECONDS_MIN, SECONDS_ALL / len(spots)))
+    with _measure(measuring.calibrate, seconds, scratch_bytes, len(spots)) as measure:
+        return found.found_targets(spots, measure, asked.classes, asked.capacities)
 
 
 def _cluster(source: Path, known: Sequence[FoundTarget]) -> Cluster:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InUseError, StoreError
+from ..cluster import read_cluster
+from ..errors import InUseError, StoreError, StripewiseError
 from ..moving.mover_status import check_idle
 from ..store.undo.decide import Decision
 from ..store.undo.run import Undone, look
@@ -80,12 +81,30 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
             typer.echo(f"and {more:,} more")
         typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
         if decision.copies:
-            typer.echo(f"the copies of {decision.copies} file(s) would be dropped; the files stay as they are")
+            typer.echo(f"the copies of {decision.copies} file(s) would be dropped first; the files stay as they are")
+        _print_links(Path(os.path.realpath(store)), decision, "then")
         _print_kept(store, decision)
         for text in decision.obstacles():
             _complain(text)
     if decision.problems:
         raise StoreError(f"{store}: {len(decision.problems)} obstacle(s) to undo; see above")
+
+
+def _print_links(root: Path, decision: Decision, when: str) -> None:
+    """The links that lead nowhere, `when` the store is gone, and where there may be more."""
+    for path in decision.dangling[:SHOWN]:
+        typer.echo(f"leads nowhere {when}, for its file was removed before, or it is another user's: {printable(path)}")
+    if (more := len(decision.dangling) - SHOWN) > 0:
+        typer.echo(f"and {more:,} more such link(s)")
+    places = ", ".join(decision.searched) or "no directory"
+    finding = shlex.join(["find", "DIR", "-lname", f"/stripewise:{root}/*"])
+    search = "; --search DIR includes them" if when == "then" else ""
+    typer.echo(
+        printable(
+            f"links to the files were looked for below {places}, and beside the files' names; copies of links "
+            f"elsewhere lead nowhere {when}{search}: {finding}"
+        )
+    )
 
 
 def _print_kept(store: Path, decision: Decision) -> None:
@@ -110,19 +129,27 @@ def _print(undone: Undone) -> None:
         typer.echo("no file was left in the store")
     gone = [f"{count} {what}" for count, what in _counts(undone.decision)]
     typer.echo(f"{printable(str(undone.root))}: the store is removed{', with ' + ' and '.join(gone) if gone else ''}")
+    if done.files or undone.decision.dangling:
+        _print_links(undone.root, undone.decision, "now")
     for path in removed.left:
         typer.echo(f"left, for the store did not make it: {printable(path)}")
     cluster = undone.root.parent / "cluster.toml"
-    if cluster.is_file():
-        create = shlex.join(["stripewise", "store", "create", str(undone.root), "--cluster", str(cluster)])
+    if _describes_targets(cluster):
         typer.echo(
             printable(
-                f"left: {cluster}, with the figures of the targets: remove it before another 'stripewise init', or "
-                f"make the store anew from it, its targets' directories made again: {create}"
+                f"left: {cluster}, for it is yours: figures of targets that a 'stripewise init' of the same "
+                "directories takes again, without measuring; where none is to come, remove it"
             )
         )
     if removed.empty:
         typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
+
+
+def _describes_targets(cluster: Path) -> bool:
+    try:
+        return bool(read_cluster(cluster).targets)
+    except StripewiseError:
+        return False
 
 
 def _counts(decision: Decision) -> list[tuple[int, str]]:

@@ -64,12 +64,15 @@ def check_store(store: Path, new: Path | None = None) -> None:
         raise StoreError(f"--store: {store} is not empty (it holds {others[0]}); give the store a new name")
 
 
-def check_cluster_file(path: Path, new: Path | None = None) -> None:
-    """Raises UsageError where the file is there already or cannot be made; the directory `new` may be missing yet."""
+def check_cluster_file(path: Path, store: Path, new: Path | None = None, why: str = "") -> None:
+    """Raises UsageError where the file is there already, which does not do because of `why`, or cannot be made; the
+    directory `new` may be missing yet.
+    """
     if os.path.lexists(path):
+        other = shlex.quote(str(path.with_name("other.toml")))
         raise UsageError(
-            f"-o: {path} exists and is not overwritten; give another name with -o, move it away, or make the store "
-            f"that it describes with 'stripewise store create STORE --cluster {path}'"
+            f"-o: {path} {why or 'exists'} and is not overwritten; leave it and add -o {other}, remove it (rm "
+            f"{shlex.quote(str(path))}), or make the store that it describes: {create_command(store, path)}"
         )
     _check_text(path, "-o")
     if path.parent == new and not os.path.lexists(new):
@@ -132,13 +135,20 @@ def check_target(path: Path, store: Path) -> None:
         )
 
 
-def check_empty(directory: Path) -> None:
-    """Raises StoreError where `directory` cannot be made or holds what a killed init does not leave."""
+def create_command(store: Path, cluster: Path) -> str:
+    """What makes the store that a cluster.toml describes, for the shell."""
+    return shlex.join(["stripewise", "store", "create", str(store), "--cluster", str(cluster)])
+
+
+def check_empty(directory: Path, more: str = "") -> None:
+    """Raises StoreError where `directory` cannot be made or holds what a killed init does not leave; it says `more`."""
     if os.path.lexists(directory):
         check_directory(directory)
         others = _others(directory, {"store", "targets", "cluster.toml"})
         if others:
-            raise StoreError(f"{directory}: is not empty (it holds {others[0]}); name a new directory for --emulate")
+            raise StoreError(
+                f"{directory}: is not empty (it holds {others[0]}); name a new directory for --emulate{more}"
+            )
         return
     if not directory.parent.is_dir():
         raise StoreError(f"{directory.parent}: is not a directory; create it, or name another one for --emulate")

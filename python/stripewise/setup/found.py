@@ -55,17 +55,18 @@ def emulated(targets: Sequence[Target], capacities: Mapping[str, int]) -> list[F
 
 
 def as_made(targets: Sequence[Target], directories: Sequence[Path]) -> list[FoundTarget]:
-    """The targets of a store that is there, for the cluster.toml that is missing."""
+    """The targets of a store, or of a cluster.toml, that is there: they, and what lies under them."""
     found = []
     for target, directory in zip(targets, directories, strict=True):
-        place = find(directory)
+        there = next(path for path in (directory, *directory.parents) if path.is_dir())
+        place = find(there)
         if target.kind == "emulated":
             decided = Decided(target.klass, "emulation", "a directory that is slowed down")
         else:
             decided = decide(place, target.calibration)
             if decided.klass != target.klass:
-                decided = Decided(target.klass, "given", "the store has it so")
-        found.append(described(target, directory, place, decided))
+                decided = Decided(target.klass, "given", "it was decided so before")
+        found.append(described(target, there, place, decided))
     return found
 
 

@@ -51,17 +51,25 @@ class Request:
         """The globs of new files that go into the store. Raises StoreError for files that are never managed."""
         return manage_globs(self.manage) if self.manage else default_manage(self.store)
 
-    def check(self) -> None:
-        """Raises StripewiseError for a store or a cluster.toml that cannot be made."""
+    def check(self, is_known: bool = False, why: str = "") -> None:
+        """Raises StripewiseError for a store or a cluster.toml that cannot be made.
+
+        With `is_known` the cluster.toml that is there describes the targets, and files of the user may lie beside
+        emulated ones; `why` says in what another one differs.
+        """
         new = self.directories[0] if self.emulate else None
-        if new is not None:
-            checks.check_empty(new)
+        if new is not None and not is_known:
+            create = checks.create_command(self.store, self.cluster_file)
+            checks.check_empty(
+                new, f"; {self.cluster_file} {why}; the store that it describes: {create}" if why else ""
+            )
         else:
             # First: with a directory's name misspelt, nothing else is worth telling.
             for each in self.directories:
                 checks.check_directory(each)
         checks.check_store(self.store, new)
-        checks.check_cluster_file(self.cluster_file, new)
+        if not is_known:
+            checks.check_cluster_file(self.cluster_file, self.store, new, why)
         self.globs()
 
     def spots(self) -> tuple[Spot, ...]:

@@ -185,7 +185,7 @@ def test_a_store_and_its_cluster_go_where_one_stands_and_need_no_terminal(scratc
     assert f"new files that go into it: {scratch}/me/**" in result.out
     assert "one target" in result.err
     again = execute([STRIPEWISE, "init", directory, "--no-calibrate", "--store", "two"], cwd=scratch / "me", code=None)
-    one_clear_error(again, "cluster.toml exists and is not overwritten", "-o")
+    one_clear_error(again, "cluster.toml describes another target", "is not overwritten", "-o")
     execute([STRIPEWISE, "init", directory, "--no-calibrate", "--store", "two", "-o", "two.toml"], cwd=scratch / "me")
     assert tree(directory)[::2] == ["stripewise-store", "stripewise-two"]
 
@@ -229,7 +229,10 @@ REFUSED = {
     "a store in what is not empty": (["d0", "--store", "other"], ["other", "keep"]),
     "a store in a target": (["d0", "--store", "theirs/stripewise-store/s"], ["would lie in", "/some/other"]),
     "nothing to manage": (["d0", "--manage", "/proc"], ["/proc", "never managed"]),
-    "a cluster that is there": (["d0", "-o", "me/taken.toml"], ["taken.toml exists and is not overwritten"]),
+    "a cluster that is there": (
+        ["d0", "-o", "me/taken.toml"],
+        ["taken.toml describes no targets", "other.toml", "rm "],
+    ),
     "a cluster nowhere": (["d0", "-o", "no/c.toml"], ["-o", "no"]),
     "an unknown target": (["d0", "--class", "d7=ssd"], ["d7", "targets are called d0"]),
     "an unknown class": (["d0", "--class", "d0=tape"], ["tape", "hdd, ssd"]),

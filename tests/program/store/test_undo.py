@@ -20,6 +20,7 @@ from rig import SOAK, STRIPEWISE, Maker, Store, dirs, execute, is_managed, strip
 from stripewise import native
 from stripewise.moving.mover_session import Limits, MoverSession
 from stripewise.store import Store as Opened
+from stripewise.store.undo import run as whole
 
 KILLS = 60 if SOAK else 5
 
@@ -453,10 +454,35 @@ def test_the_directory_for_orphans_is_made_and_what_stays_is_named(make_store: M
     store.check_at_end = False
     store.run("cp", "/etc/passwd", store.data / "f")
     (store.data / "f").unlink()
-    (store.root.parent / "cluster.toml").touch()
+    (store.root.parent / "cluster.toml").write_text(dirs(1)[0].toml(store.base))
     with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
         said = undo(store, "--orphans", store.base / "new", code=1).err
         assert f"process {os.getpid()} is moving files of the store (set-layout)" in said, said
     said = undo(store, "--orphans", store.base / "new").out
     assert [path.read_bytes() for path in (store.base / "new").iterdir()] == [Path("/etc/passwd").read_bytes()]
-    assert f"left: {store.root.parent / 'cluster.toml'}, with the figures" in said and "store create" in said, said
+    assert f"left: {store.root.parent / 'cluster.toml'}, for it is yours: figures of targets" in said, said
+
+
+def test_links_that_lead_nowhere_are_named_and_an_early_signal_says_what_stands(
+    make_store: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(dirs(2))
+    store.check_at_end = False
+    store.run("cp", "/etc/passwd", store.data / "f")
+    store.run("cp", "/etc/passwd", store.data / "g")
+    (store.data / "lost").symlink_to(os.readlink(store.data / "g"))
+    store.run("rm", store.data / "g")
+
+    def interrupted(_: Opened) -> None:
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(whole, "settle", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            whole.undo(store.root, None, [], 0, said.append, lambda _, __: None)
+    assert said == [whole.NOTHING_DONE] and is_managed(store.data / "f")
+    for words, when in ((["--dry-run"], "then"), ([], "now")):
+        out = undo(store, *words).out
+        lost = f"leads nowhere {when}, for its file was removed before, or it is another user's: {store.data}/lost\n"
+        assert lost in out and f"-lname '/stripewise:{store.root}/*'" in out, out

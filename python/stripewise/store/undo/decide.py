@@ -59,6 +59,10 @@ class Decision:
     #: Plain files that have copies in the store; these go first.
     copies: int = 0
     unread: list[str] = field(default_factory=list)
+    #: Links to the store that lead nowhere from then on: their file was removed before, or they are another user's.
+    dangling: list[str] = field(default_factory=list)
+    #: Where links were looked for, with all below.
+    searched: list[str] = field(default_factory=list)
 
     @property
     def orphans(self) -> list[Outgoing]:
@@ -92,6 +96,8 @@ class Decision:
             "plans": self.plans,
             "copies": self.copies,
             "unread": self.unread,
+            "dangling": self.dangling,
+            "searched": self.searched,
             "problems": self.problems,
             "advice": self.advice,
         }
@@ -108,7 +114,9 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     links = find_links(
         store.config, recorded, [*search, *([orphans] if orphans is not None and orphans.is_dir() else [])]
     )
-    made.unread = links.unread
+    made.unread, made.searched = links.unread, links.searched
+    gone = [path for identity, paths in links.by_id.items() if identity not in recorded for path in paths]
+    made.dangling = sorted([*gone, *links.foreign])
     lost = []
     others: Counter[int] = Counter()
     for file in files:

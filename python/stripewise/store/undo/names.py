@@ -60,10 +60,14 @@ def held_directory(directory: str, is_sticky_fine: bool = True) -> Iterator[int]
 
 @dataclass
 class Links:
-    """Links by the id that they name, and directories that could not be read."""
+    """Links by the id that they name, those of other users, directories that could not be read, and those that were
+    searched with all below them.
+    """
 
     by_id: dict[str, list[str]] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
 
     def add(self, identity: str, path: str) -> None:
         """One more link, once."""
@@ -79,6 +83,7 @@ def find_links(config: StoreConfig, recorded: dict[str, str], search: Iterable[P
     links = Links()
     apart = {os.path.realpath(config.root), *(os.path.realpath(target.path) for target in config.cluster.targets)}
     deep = _outermost([*managed_directories(config.managed), *(os.path.abspath(path) for path in search)])
+    links.searched = deep
     for directory in deep:
         _walk(directory, config.root, apart, links)
     beside = {os.path.realpath(os.path.dirname(path)) for path in recorded.values() if path}
@@ -127,5 +132,13 @@ def _entries(directory: str, links: Links, gone_is_fine: bool = False) -> Iterat
 
 
 def _look(entry: os.DirEntry[str], root: Path, links: Links) -> None:
-    if entry.is_symlink() and (identity := link_id(entry.path, root)):
+    if not entry.is_symlink():
+        return
+    if identity := link_id(entry.path, root):
         links.add(identity, entry.path)
+        return
+    # One that vanishes meanwhile leads nowhere.
+    with contextlib.suppress(OSError):
+        found = _LINK.fullmatch(os.readlink(entry.path))
+        if found and found[1] == str(root) and entry.path not in links.foreign:
+            links.foreign.append(entry.path)

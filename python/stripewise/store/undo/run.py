@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import InUseError, StoreError
 from ...files.parts import locked_part
 from ..config import CONFIG_LOCK, read_store
-from ..copies.listed import drop_all
+from ..copies.listed import copies_of, drop_all
 from ..store import Store
 from ..transfer import retry_while_open
 from . import removal
@@ -21,6 +21,8 @@ from .files import Done, make_plain, nothing_new, settle
 from .removal import Removed
 
 Say = Callable[[str], None]
+#: What stands where a signal came before the first file.
+NOTHING_DONE = "no file was made plain by this run; the store stands, and the same command goes on"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Undone:
             "templates": self.decision.templates,
             "plans": self.decision.plans,
             "copies": self.decision.copies,
+            "dangling": self.decision.dangling,
             "left": self.removed.left,
             "empty_directories": self.removed.empty,
             "store_is_gone": self.removed.root_is_gone,
@@ -83,9 +86,14 @@ def undo(
                 raise InUseError(used[0])
             return {}
 
-        retry_while_open(idle, wait_s)
+        try:
+            retry_while_open(idle, wait_s)
+        except KeyboardInterrupt:
+            say(NOTHING_DONE)
+            raise
         with nothing_new(store):
-            decision, done = _all_plain(store, orphans, list(search), wait_s, say, step)
+            decision = _decided(store, orphans, list(search), say)
+            done = make_plain(store, decision, wait_s, say, step)
             try:
                 with removal.alone(store):
                     return Undone(root, decision, done, removal.finish(root, at, removal.begin(store)))
@@ -110,13 +118,20 @@ def _held(root: Path) -> Iterator[int]:
         yield at
 
 
-def _all_plain(
-    store: Store, orphans: Path | None, search: list[Path], wait_s: float, say: Say, step: Callable[[int, int], None]
-) -> tuple[Decision, Done]:
-    # Containers are no files that become plain.
-    copies = drop_all(store)
-    settle(store)
-    decision = decide(store, orphans, search)
+def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -> Decision:
+    """What is to be done, once the copies are dropped. Where a signal ends it, `say` gets what stands."""
+    copies = len(copies_of(store))
+    try:
+        if copies:
+            say(f"dropping the copies of {copies} file(s) first; the files themselves stay as they are")
+            copies = drop_all(store)
+        settle(store)
+        decision = decide(store, orphans, search)
+    except KeyboardInterrupt:
+        gone = copies - len(copies_of(store)) if copies else 0
+        dropped = f"; the copies of {gone} file(s) are dropped ('stripewise replicate' makes them anew)" if gone else ""
+        say(f"{NOTHING_DONE}{dropped}")
+        raise
     decision.copies = copies
     if decision.problems:
         for text in decision.obstacles():
@@ -129,4 +144,4 @@ def _all_plain(
             raise StoreError(f"--orphans: {orphans} cannot be made ({error.strerror}); give another one") from error
     for directory in decision.unread:
         say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
-    return decision, make_plain(store, decision, wait_s, say, step)
+    return decision
