@@ -191,6 +191,18 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
         yield f"  and {left:,} more region(s)"
 
 
+def regions_counted(regions: Sequence[Region], size: int) -> tuple[int, int]:
+    """The regions that hold bytes of a file of `size` bytes, and those behind them that are for its growth alone, as
+    `regions_drawn` counts them: what shares the last row of the others is no region of its own.
+    """
+    held = sum(region.start < size for region in regions)
+    behind = list(regions[held:])
+    if held:
+        last = regions[held - 1].stripes
+        behind = list(itertools.dropwhile(lambda region: _is_rotation(last, region.stripes), behind))
+    return held, len(behind)
+
+
 def _is_rotation(one: Stripes, other: Stripes) -> bool:
     if one == other:
         return True

@@ -52,6 +52,8 @@ class Swept:
     is_away: bool = False
     #: The target that is drained; empty for a rebalance.
     drained: str = ""
+    #: The file of which a part had moved when the work was stopped; empty where none had.
+    part: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """What was done as `--json` prints it."""
@@ -253,13 +255,14 @@ def _pass(
             continue
         new = wanted(file, regions)
         if new != regions:
-            work.append((file, new, target_bytes(regions, file.size).get(drained, 0)))
-    session.expect(sum(file.size for file, _, _ in work))
-    for number, (file, new, held) in enumerate(work):
+            work.append((file, new, regions, target_bytes(regions, file.size).get(drained, 0)))
+    session.expect(sum(file.size for file, *_ in work))
+    for number, (file, new, regions, held) in enumerate(work):
         moved = session.move(file.path, file.id, new, 0, file.size)
         if moved.was_stopped:
-            rest = len(work) - number
-            left.append(f"{rest} file(s) not moved yet: {file.path or file.id}{' and others' if rest > 1 else ''}")
+            is_whole = _count_part(store, file, regions, new, swept)
+            rest = [each.path or each.id for each, *_ in work[number + is_whole :]]
+            left += [f"{len(rest)} file(s) not moved yet: {rest[0]}{' and others' if rest[1:] else ''}"] * bool(rest)
             break
         if moved.error:
             left.append(f"{file.path or file.id}: {moved.message}")
@@ -269,6 +272,26 @@ def _pass(
             # A file with holes moves less than its size.
             swept.cleared_bytes += min(held, moved.moved_bytes)
     return left
+
+
+def _count_part(
+    store: Store, file: StoredFile, before: tuple[Region, ...], wanted: tuple[Region, ...], swept: Swept
+) -> bool:
+    """Counts what moved of a file whose move was stopped between two steps: its layout says where it lies now. Returns
+    whether all of it moved.
+    """
+    then = target_bytes(before, file.size)
+    with contextlib.suppress(StoreError, LayoutError):
+        now = target_bytes(store.layout(file.id).regions, file.size)
+        if now == then:
+            return False
+        swept.moved_bytes += sum(max(0, count - then.get(name, 0)) for name, count in now.items())
+        swept.cleared_bytes += max(0, then.get(swept.drained, 0) - now.get(swept.drained, 0))
+        if now == target_bytes(wanted, file.size):
+            swept.files += 1
+            return True
+        swept.part = file.path or file.id
+    return False
 
 
 def _held(store: Store, name: str) -> int:

@@ -35,9 +35,14 @@ STATUS_MAX, SIGNAL_MAX = 255, 64
 
 
 def trace_directory(path: Path) -> Path:
-    """The directory for raw logs, made if need be; UsageError when something is in it."""
+    """The directory for raw logs, made if need be in one that is there; UsageError when something is in it."""
     path = path.absolute()
-    path.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        raise UsageError(f"--trace: {path.parent} is not a directory; create it, or name a new one in a directory")
+    try:
+        path.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"--trace: {path} is not a directory; name a new one") from error
     if any(path.iterdir()):
         raise UsageError(f"--trace: {path} is not empty; name a new directory, for runs must not mix")
     return path

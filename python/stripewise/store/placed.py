@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,13 +67,31 @@ def placed_at(path: Path, stores: dict[str, Store] | None = None) -> tuple[Store
     full = os.path.abspath(path)
     known = native.call("store_resolve", full)
     if not known:
-        cure = "'stripewise store ls STORE' lists what is" if os.path.lexists(full) else "check the path"
-        raise StoreError(f"{full}: {'is in no store' if os.path.lexists(full) else 'does not exist'}; {cure}")
+        raise StoreError(f"{full}: {_why_unplaced(full)}")
     root = str(known["store"])
     opened = {} if stores is None else stores
     if root not in opened:
         opened[root] = Store(Path(root))
     return opened[root], placed_in(opened[root], str(known["id"]), full)
+
+
+def _why_unplaced(full: str) -> str:
+    """Why there is no managed file at a path, and the cure."""
+    if os.path.isdir(full):
+        root = next(_stores_in(full), None)
+        listing = shlex.join(["stripewise", "store", "find", root or "STORE", f"{full.rstrip('/')}/**"])
+        return f"is a directory, and only files have a layout; name files in it: {listing}"
+    if os.path.lexists(full):
+        return "is in no store; 'stripewise store ls STORE' lists what is"
+    return "does not exist; check the path"
+
+
+def _stores_in(directory: str) -> Iterator[str]:
+    """The stores of the managed files that lie in a directory itself, one for each file."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_symlink() and (known := native.call("store_resolve", entry.path)):
+                yield str(known["store"])
 
 
 def placed(paths: Iterable[Path]) -> list[PlacedFile]:

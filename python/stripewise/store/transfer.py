@@ -69,11 +69,6 @@ def layout_text(store: Store, name: str | None) -> str | None:
     return json.dumps(to_indexes(named_layout(name, store.config).regions, store.config.cluster))
 
 
-def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
-    """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it."""
-    return dict(native.call("store_adopt", str(store.root), os.path.abspath(path), layout, lease))
-
-
 def export(path: Path) -> dict[str, Any]:
     """Makes the managed file at `path` a plain one."""
     store, _ = store_of(path)

@@ -169,7 +169,9 @@ def test_a_file_without_a_name_is_listed_and_goes_only_when_asked_and_old_and_no
 def test_what_ended_programs_left_is_told_in_words_of_the_user(make_store: Maker) -> None:
     store = make_store(layout="striped")
     fill(store, store.data / "f", 3)
-    assert stripewise("store", "gc", store.root).out == f"{store.root}: 1 record(s) of programs that have ended\n"
+    assert stripewise("store", "gc", store.root).out == (
+        f"{store.root}: 1 file(s) in the store's run directory that programs left there when they ended\n"
+    )
 
 
 def test_half_made_files_go_when_their_maker_is_gone(make_store: Maker) -> None:

@@ -109,6 +109,26 @@ def test_two_small_ssds_beside_disks_end_no_file(make_store: Maker) -> None:
     assert "s0 (16.0 MiB)" in stripewise("doctor", "--store", store.root, code=None).out
 
 
+def test_a_plain_file_comes_in_by_the_room_that_there_is_and_one_without_room_is_told_what_helps(
+    make_store: Maker,
+) -> None:
+    store = make_store([Target("t0", capacity_bytes=48 * MIB), Target("s0", "ssd", capacity_bytes=4 * MIB)])
+    file = store.plain / "f"
+    file.write_bytes(content := random.Random(1).randbytes(24 * MIB))
+    stripewise("store", "adopt", "--store", store.root, file)
+    (told,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+    assert 0 < told["target_bytes"]["s0"] <= 4 * MIB, told
+    stripewise("store", "export", file)
+    assert file.read_bytes() == content
+    said = stripewise("store", "adopt", "--store", store.root, "--layout", "def", file, code=1).err
+    assert "needs 24.0 MiB in the store" in said and "s0 (would take 12.0 MiB, has 4.0 MiB free)" in said, said
+    assert f"stripewise store add {store.root} NAME" in said and "--layout over targets with room (t0)" in said, said
+    file.write_bytes(bytes(1) * 60 * MIB)
+    said = stripewise("store", "adopt", "--store", store.root, file, code=1).err
+    assert "52.0 MiB are free on all targets" in said and "--layout" not in said, said
+    assert file.stat().st_size == 60 * MIB and not store.files()
+
+
 def test_a_rule_whose_targets_have_no_room_gives_way_to_the_layout_of_the_store(make_store: Maker) -> None:
     store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=4 * MIB)])
     layout = store.base / "hot.json"

@@ -26,6 +26,8 @@ from rig import (
 )
 from test_migrate import check, read
 
+from stripewise.cli.store import targets
+from stripewise.moving import retarget
 from stripewise.moving.mover_session import Limits, MoverSession
 from stripewise.store import Store as Opened
 
@@ -245,12 +247,38 @@ def test_an_interrupted_drain_says_that_it_stopped_and_blames_no_object(make_sto
         drain.kill()
         drain.wait()
     assert drain.returncode == 128 + signal.SIGINT and f"left: 1 file(s) not moved yet: {file}" in out, out + err
-    told = "stopped before the end; the target is still draining; run it again, or take it back with --undo"
+    assert "target t1: nothing moved off it yet, for regions move whole" in out, out
+    told = "the target is still draining; run it again for the rest, or take it back with --undo"
     assert told in err and "no layout names" not in out + err, out + err
     # Nobody else takes data while both others leave: the way out is to take them back.
     stripewise("store", "drain", store.root, "t0", "--patience", "0s", code=None)
     refused = stripewise("store", "drain", store.root, "t2", code=1).err
     assert f"stripewise store drain {store.root} t0 --undo" in refused and "t1 --undo" in refused, refused
+    stripewise("store", "drain", store.root, "t1")
+    assert not objects(store, "t1") and read(store, file) == content
+    store.fsck()
+
+
+def test_a_drain_that_is_stopped_counts_what_it_moved_of_the_file_under_way(make_store: Maker) -> None:
+    # More regions than one step of the mover takes, of two cycles in turn.
+    cycles = [[["t1", 65536]], [["t1", 65536], ["t0", 65536]]]
+    regions = [{"start": n << 17, "len": 1 << 17, "stripes": cycles[n % 2]} for n in range(200)]
+    store = make_store(dirs(3), regions=regions)
+    file, content = write(store, "m" * 24, 24)
+    opened = Opened(store.root)
+    opened = retarget.write_config(opened, retarget.with_state(opened, "t1", "draining"))
+    with MoverSession(opened, {"verb": "drain"}, Limits()) as session:
+
+        def stop(done_bytes: int, _: int) -> None:
+            session.signal = signal.SIGINT if done_bytes else None
+
+        session.shown = stop
+        swept = retarget.drain(session, "t1", print, 0.0)
+    held = sum(path.stat().st_blocks * 512 for path in (store.base / "targets/t1").glob("*.data*"))
+    assert swept.part == str(file) and swept.files == 0 and 0 < swept.cleared_bytes < 18 << 20
+    assert abs((18 << 20) - swept.cleared_bytes - held) < 64 << 10 and swept.moved_bytes >= swept.cleared_bytes
+    said = targets._cleared(swept)
+    assert f"moved off it, all of 0 file(s) and a part of {file}" in said, said
     stripewise("store", "drain", store.root, "t1")
     assert not objects(store, "t1") and read(store, file) == content
     store.fsck()

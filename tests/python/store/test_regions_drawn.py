@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.cli.output import aligned, regions_drawn, stripes_text, wrapped
+from stripewise.cli.output import aligned, regions_counted, regions_drawn, stripes_text, wrapped
 from stripewise.layout import Region
 from stripewise.units import exact_size, parse_size
 
@@ -108,3 +108,18 @@ def test_sentences_are_cut_between_words_and_never_before_a_unit() -> None:
 
 def test_a_table_without_rows_is_its_header() -> None:
     assert list(aligned(("a", "b"), [])) == ["a  b"]
+
+
+def test_a_file_has_as_many_regions_as_its_table_counts() -> None:
+    first, other = equal(1), equal(1, name="ssd")
+    for cycles, size, counted in (
+        ((first, first), MIB, (1, 0)),
+        ((first, other), MIB, (1, 1)),
+        ((first, other), MIB + 1, (2, 0)),
+        ((first, first, other, other), MIB, (1, 2)),
+        ((first, other), 0, (0, 2)),
+    ):
+        regions = [Region(n * MIB, MIB, cycle) for n, cycle in enumerate(cycles)]
+        assert regions_counted(regions, size) == counted
+        rows = [re.split(r"  +", line.strip()) for line in list(regions_drawn(regions, 9, size))[1:]]
+        assert sum(int(row[-2]) for row in rows) == sum(counted), rows

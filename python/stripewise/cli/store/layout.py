@@ -11,7 +11,7 @@ import typer
 from ...store.placed import PlacedFile, placed
 from ...units import format_size
 from ..options import JsonOption
-from ..output import print_json, printable, regions_drawn, wrapped
+from ..output import print_json, printable, regions_counted, regions_drawn, wrapped
 
 #: So many rows of regions are shown of a file; the rest is counted (--json has all).
 ROWS_SHOWN = 12
@@ -38,16 +38,17 @@ def layout(
 
 def show(file: PlacedFile) -> None:
     """One file, for people."""
-    regions = len(file.layout.regions)
-    typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {regions:,} region(s)")
+    held, growth = regions_counted(file.layout.regions, file.size)
+    more = f", and {growth:,} for growth" if growth else ""
+    typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {held:,} region(s){more}")
     typer.echo(f"  file {file.id} of {printable(file.store)}")
     lines = list(regions_drawn(file.layout.regions, ROWS_SHOWN, file.size))
     for line in lines:
         typer.echo(line)
     if lines[-1].endswith(" more region(s)"):
         typer.echo("  all regions: --json")
-    held = _amounts({name: count for name, count in file.target_bytes.items() if count})
-    said = f"held by {held}" if held else "held by no target: it has no byte"
+    amounts = _amounts({name: count for name, count in file.target_bytes.items() if count})
+    said = f"held by {amounts}" if amounts else "held by no target: it has no byte"
     if file.replica_bytes:
         typer.echo(wrapped(f"replicas on {_amounts(file.replica_bytes)}"))
     typer.echo(wrapped(said))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...cluster import CLASSES
+from ...cluster import CLASSES, Target
 from ...errors import InUseError, StoreError, UsageError
 from ...moving import retarget
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
 from ...store import Store, plans
-from ...units import format_size, parse_age, parse_size
+from ...units import MB, format_size, parse_age, parse_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
 from ..output import print_json, printable, progress, say
@@ -47,8 +49,8 @@ def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None
 
 def _cure(store: Path, swept: Swept) -> str:
     if swept.stopped and swept.drained:
-        again = "run it again, or take it back with --undo"
-        return f"stopped before the end; the target is still draining; {again}"
+        again = "run it again for the rest, or take it back with --undo"
+        return f"stopped before the end; what has moved stays where it is now, the target is still draining; {again}"
     if swept.stopped:
         return "stopped before the end; run it again for the rest"
     if swept.is_away:
@@ -129,7 +131,12 @@ def drain(
 
 def _cleared(swept: Swept) -> str:
     """What lay on a target and lies elsewhere now, and what was copied for it."""
-    text = f"{format_size(swept.cleared_bytes)} of {swept.files} file(s) moved off it"
+    cleared = format_size(swept.cleared_bytes)
+    text = f"{cleared} of {swept.files} file(s) moved off it"
+    if swept.part:
+        text = f"{cleared} moved off it, all of {swept.files} file(s) and a part of {printable(swept.part)}"
+    elif swept.stopped and not swept.files:
+        text = "nothing moved off it yet, for regions move whole and none was done"
     if swept.moved_bytes > swept.cleared_bytes:
         text += f"; {format_size(swept.moved_bytes)} copied, for regions move whole"
     return text
@@ -199,11 +206,28 @@ def add(
     model = retarget.model_for(opened, klass, like)
     made = retarget.target_like(model, name, klass, path.absolute(), parse_size(capacity, "--capacity"))
     retarget.add(opened, made)
-    typer.echo(
-        f"{store}: target {name} in {path.absolute()}, with the figures of {model.name}; calibrate it to know its own"
-    )
+    for line in _added(opened.root, made, model):
+        typer.echo(printable(line))
     if rebalance_too:
         _rebalance(store, everything=False, mover=MoverOptions(), json=False)
+
+
+def _added(root: Path, made: Target, model: Target) -> Iterator[str]:
+    """What a target that was added is, and whose figures it has."""
+    kind = "an EMULATED one, slowed down to these figures" if made.kind == "emulated" else f"of kind {made.kind}"
+    yield f"{root}: target {made.name} in {made.path}, {kind}"
+    read, write = (
+        f"{1e3 * startup_s:.3f} ms and {1 / per_byte_s / MB:,.0f} MB/s" if per_byte_s else f"{1e3 * startup_s:.3f} ms"
+        for startup_s, per_byte_s in (
+            (made.startup_read_s, made.per_byte_read_s), (made.startup_write_s, made.per_byte_write_s)
+        )
+    )  # fmt: skip
+    yield f"kind and figures are those of {model.name} (--like): read {read}, write {write}"
+    if made.klass != model.klass:
+        yield f"{model.name} is of class {model.klass}, for the store has no active target of class {made.klass}"
+    if made.kind != "emulated":
+        words = ["stripewise", "calibrate", "--store", str(root), "--target", made.name, "--apply"]
+        yield f"to measure its own: {shlex.join(words)}"
 
 
 @flattened
@@ -228,5 +252,6 @@ def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -
         MoverSession(opened, {"verb": "rebalance"}, _limits(mover), step) as session,
     ):
         swept = retarget.rebalance(session, everything)
-    moved = f"{swept.files} file(s) moved, {format_size(swept.moved_bytes)} copied"
+    part = f" and a part of {printable(swept.part)}" if swept.part else ""
+    moved = f"{swept.files} file(s){part} moved, {format_size(swept.moved_bytes)} copied"
     _report(store, swept, "rebalance", moved, json)

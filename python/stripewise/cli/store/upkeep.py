@@ -28,8 +28,9 @@ def gc(
 ) -> None:
     """Free space that no file or program uses any more.
 
-    Programs may run meanwhile. Files whose name is gone are only listed, unless --purge is given. What programs
-    left goes, too: unfinished files, and the record ('slot') in the store's run directory of each that has ended.
+    Programs may run meanwhile. Files whose name is gone are only listed, unless --purge is given. What programs left
+    goes, too: unfinished files, and the file of 64 KiB ('slot') by which each shows in the store's run directory
+    that it runs, where it ended without removing it.
     """
     with standing(lambda: "what was freed is gone, the rest stands; run the same command again"):
         done = upkeep.collect(Store(store), purge, parse_age(older_than, "--older-than"), search or [])
@@ -51,7 +52,7 @@ _COUNTS = {
     "unlinked": "of them unlinked and closed",
     "unfinished": "of them never finished",
     "journals": "adoption(s) or export(s) settled",
-    "slots": "record(s) of programs that have ended",
+    "slots": "file(s) in the store's run directory that programs left there when they ended",
     "copies": "file(s) whose copies were dropped",
 }
 
