@@ -32,7 +32,7 @@ from ..replicas import (
     decide,
 )  # fmt: skip
 from ..replicas.building import files_elsewhere, without_files
-from ..replicas.candidate import VERSION
+from ..replicas.candidate import STANDS_ALREADY, VERSION
 from ..replicas.managers import PER_SSERVER
 from ..replicas.prices import space_bytes
 from ..replicas.standing import turn_of
@@ -40,6 +40,7 @@ from ..replicas.stored import read_stored
 from ..store import Store
 from ..store.config import read_store
 from ..units import format_size, parse_size, parse_span, seconds_text
+from ..workload.copied import copied_in, copied_text
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
@@ -249,7 +250,12 @@ def _take_up(
         if json and building.what_if:
             print_json(said)
             return
-        for each in decisions:
+        copied = copied_in(trace, {each.path for each in report.files})
+        if copied:
+            say(
+                f"stripewise: {printable(copied_text(copied))}, in this run; the model has them read from the file itself"
+            )
+        for each in () if copied else decisions:
             # Of this run: what stands of others was priced by theirs.
             now_s = each.original_s
             if not given and now_s and (span_s := span_of(facts_of(trace, files.choice()))) * QUICKER < now_s:
@@ -321,6 +327,11 @@ def _sum(decision: Decision, options: Options) -> str:
         return f"{decision.manager}: no replica is worth making"
     less = decision.original_s - decision.replica_s
     saved = f"{seconds_text(abs(less))} s {'less' if less >= 0 else 'more'}"
+    stand = sum(STANDS_ALREADY in each.reasons for each in decision.of_run)
+    building = f"{seconds_text(sum(each.build_s for each in decision.of_run))} s to build"
+    if stand:
+        alone = "all stand already" if count > 1 else "it stands already"
+        building = f"{building}, {stand:,} stand already" if stand < count else f"nothing to build, {alone}"
     fast = f" ({decision.original_s / decision.replica_s:.2f} times as fast)" if decision.replica_s else ""
     bound, held = "", sum(space_bytes(each.space_bytes for each in decision.of_run).values())
     if options.space_bytes is not None:
@@ -328,10 +339,13 @@ def _sum(decision: Decision, options: Options) -> str:
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
         f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, "
-        f"I/O by the model {seconds_text(decision.original_s)} s now, "
-        f"{saved}{fast}, {format_size(held)} of space{bound}, "
-        f"{seconds_text(decision.build_s)} s to build"
+        f"I/O by the model {seconds_text(decision.original_s)} s from the file{'' if _is_one(decision) else 's'}, "
+        f"{saved} from replicas{fast}, {format_size(held)} of space{bound}, {building}"
     )
+
+
+def _is_one(decision: Decision) -> bool:
+    return len({each.file for each in decision.of_run}) == 1
 
 
 def _beside(decision: Decision) -> str:
@@ -340,7 +354,7 @@ def _beside(decision: Decision) -> str:
     files = sorted({each.file for each in others})
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
     held = sum(space_bytes(each.space_bytes for each in others).values())
-    count = f"{len(others):,} replica{'s' if len(others) > 1 else ''}"
+    count = f"{len(others):,} {'replicas stand' if len(others) > 1 else 'replica stands'}"
     return printable(f"of other runs, not in the sum: {count}, {format_size(held)} of space, of {files[0]}{more}")
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..units import format_size
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.copied import Copied, copied_of
 from ..workload.counted import Chosen, Touched
 from ..workload.syncs import Syncs, syncs_of
-from ..workload.trace import FLAG_COPIED, opened, read_meta, run_place, trace_file, wanted_files
+from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 
 #: Calls that ask for a name or an inode and move no bytes.
@@ -52,19 +52,6 @@ class Wanted:
 
     read: int
     written: int
-
-
-@dataclass(frozen=True)
-class Copied:
-    """Reads of one file that copies of it have served."""
-
-    reads: int
-    bytes: int
-
-    @property
-    def sentence(self) -> str:
-        """Both."""
-        return f"copies of it served {self.reads:,} read(s), {format_size(self.bytes)}"
 
 
 @dataclass(frozen=True)
@@ -114,11 +101,6 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
         for name, read, written in zip(paths, moved("mpi_read"), moved("mpi_write"), strict=True)
         if read or written
     }
-    by_copy = rows(["read"]) & ((numbers(table, "flags", 0) & FLAG_COPIED) != 0)
-    served, served_bytes = np.bincount(file[by_copy]), np.bincount(file[by_copy], done[by_copy])
-    copied = {
-        paths[code]: Copied(int(served[code]), int(served_bytes[code])) for code in np.flatnonzero(served).tolist()
-    }
     cut = rows(["truncate"]) & (numbers(table, "done", 0) >= 0)
     length = np.zeros(len(paths), dtype=np.int64)
     np.maximum.at(length, file[cut], numbers(table, "offset", 0)[cut])
@@ -134,7 +116,7 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
     knows_mpi = bool(meta) and "imported" not in meta and "parent" in table.column_names
-    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs, copied)
+    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs, copied_of(table))
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

@@ -16,11 +16,12 @@ from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
+from ..workload.copied import Copied
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.syncs import Syncs
-from ..workload.trace import partial_reasons, trace_file
-from .calls import CallFacts, Copied, MetadataCalls, Wanted, calls_of
+from ..workload.trace import FLAG_UNKNOWN_OFFSET, partial_reasons, trace_file
+from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
 from .price import DEFAULT_CLUSTER, Asked, Places
 
@@ -66,6 +67,12 @@ class FileFacts:
     def path(self) -> str:
         """Of the file."""
         return self.records.path
+
+    @cached_property
+    def from_home(self) -> npt.NDArray[np.bool_]:
+        """Of each request, whether the file's home served it, at a place that is known."""
+        known = np.array([not kind.flags & FLAG_UNKNOWN_OFFSET for kind in self.records.kinds])[self.records.kind]
+        return known if self.records.copied is None else known & ~self.records.copied
 
     def of(self, write: bool) -> FileFacts | None:
         """Its writes, or its reads; None where there are none."""
@@ -141,6 +148,17 @@ def _rows(records: FileRecords, order: npt.NDArray[np.intp]) -> FileRecords:
 
 
 @dataclass(frozen=True)
+class FileCopies:
+    """The copies in use that a store has of one file, which it may have got after the run."""
+
+    store: str
+    replicas: int
+    bytes: int
+    #: Written without the copies since.
+    stale_bytes: int
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """A run: files by bytes, most first."""
 
@@ -161,6 +179,8 @@ class RunFacts:
     knows_mpi: bool = False
     #: Calls that wait until bytes are on the device, by the file's name; some may have no request.
     syncs: Mapping[str, Syncs] = field(default_factory=dict)
+    #: What copies its files have now, by path; nothing where nobody looked.
+    copies: Mapping[str, FileCopies] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..cluster import Cluster
 from ..workload.series import pattern_of, shape_of
 from .causes.collective import small_collective_buffer
+from .causes.copies import copied_writes
 from .causes.gaps import gapped_requests
 from .causes.hot import hot_reads
 from .causes.interleaved import interleaved_requests
@@ -110,6 +111,8 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     is_told = run.is_estimated or any(each.cause == "hot_region" for _, each in of_requests)
     if not is_told and (again := reread(file, run, cluster)) is not None:
         yield again
+    if (twice := copied_writes(file, run)) is not None:
+        yield twice
     if (waited := frequent_syncs(file, run, cluster)) is not None:
         yield waited
     if not of_requests and (uneven := uneven_ranks(file, run, cluster)) is not None:

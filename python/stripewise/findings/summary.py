@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..pattern.report import report_of_records
-from .calls import Copied
+from ..workload.copied import Copied
 from .facts import FileFacts, RunFacts
 from .layers import MpiCalls
 

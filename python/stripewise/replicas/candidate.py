@@ -15,6 +15,8 @@ from .prices import space_bytes
 VERSION = 1
 #: Why a replica of another run is there.
 STANDS = ("stands",)
+#: The last reason of a replica of the run at hand that need not be made.
+STANDS_ALREADY = "stands already"
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ class Critical:
     @property
     def told(self) -> str:
         """The three times, for people."""
-        return f"T_H {seconds_text(self.on_h.seconds)} s, T_S {seconds_text(self.on_s.seconds)} s, T_HS {seconds_text(self.on_both.seconds)} s"
+        said = map(seconds_text, (self.on_h.seconds, self.on_s.seconds, self.on_both.seconds))
+        return "T_H {} s, T_S {} s, T_HS {} s".format(*said)
 
 
 def critical_of(pattern: Accesses, cluster: Cluster) -> Critical:

@@ -19,7 +19,7 @@ from ..model.radar import RadarFigures, best_servers_per_client
 from ..units import KIB, format_size
 from . import schemes
 from .accesses import Accesses, Extent
-from .candidate import Decision, Refused, ReplicaSet, Room
+from .candidate import STANDS_ALREADY, Decision, Refused, ReplicaSet, Room
 from .decay import Decay, half_life
 from .pdla import PARTS_MAX
 from .setting import Chosen, Setting, shared
@@ -148,7 +148,7 @@ def _standing(new: ReplicaSet, stored: Sequence[ReplicaSet]) -> ReplicaSet:
         if each.key == new.key:
             candidates = tuple(
                 replace(one, layout=old.layout, space_bytes=old.space_bytes, scheme=old.scheme, build_s=0.0,
-                        reasons=(*one.reasons, "stands already"))
+                        reasons=(*one.reasons, STANDS_ALREADY))
                 for one, old in zip(new.candidates, each.candidates, strict=True)
             )  # fmt: skip
             return replace(new, candidates=candidates, is_stored=True)

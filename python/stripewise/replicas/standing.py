@@ -21,6 +21,7 @@ from ..files.parts import locked_part, replace_part
 from ..store import Store
 from ..store.copies.build import REPLICAS, REPLICAS_LOCK, Built
 from ..store.copies.listed import Copies, copies_of, drop
+from ..store.copies.of_files import place_of
 from ..workload.trace import trace_file
 from .candidate import VERSION, Candidate, Decision, ReplicaSet
 from .managers import Options
@@ -76,37 +77,36 @@ class Turn:
         self._keep(self.standing.sets, self.standing.containers, self.standing.taken, decision.sets)
         files = self.standing.evicted(decision.sets)
         why = {each.file: each.reason for each in decision.refused}
-        wanted = {os.path.realpath(file): file for file in files}
+        wanted = {place_of(file): file for file in files}
         gone = {}
         for each in copies_of(self.store):
-            if each.path in wanted:
+            if (place := place_of(each.path)) in wanted:
                 drop(self.store, each)
-                file = wanted[each.path]
+                file = wanted[place]
                 gone[file] = why.get(file, "its sets make way")
         return gone
 
     def to_make(self, decision: Decision) -> tuple[list[Candidate], list[Built]]:
         """What is to be built, and the copies of files of which all that is chosen stands."""
         chosen = decision.sets if decision.manager == "radar" else ()
-        whole = {os.path.realpath(file): file for file in self.standing.files if self.standing.is_whole(file, chosen)}
+        whole = {place_of(file): file for file in self.standing.files if self.standing.is_whole(file, chosen)}
         stands = [
-            Built(whole[each.path], each.name, each.container, each.replicas, each.bytes, 0.0, is_up_to_date=True)
+            Built(whole[place], each.name, each.container, each.replicas, each.bytes, 0.0, is_up_to_date=True)
             for each in copies_of(self.store)
-            if each.path in whole and not each.is_stale
+            # What a managed file's writers left stale is made anew.
+            if (place := place_of(each.path)) in whole and not each.is_stale and not each.stale_bytes
         ]
         left = {each.path for each in stands}
         return [each for each in decision.chosen if each.file not in left], stands
 
     def done(self, decision: Decision, made: Collection[Built]) -> None:
         """Remembers what stands when these files have copies as decided. Raises StoreError."""
-        built = {os.path.realpath(each.path): each.container for each in made}
+        built = {place_of(each.path): each.container for each in made}
         is_radar = decision.manager == "radar"
         gone = set(self.standing.evicted(decision.sets)) if is_radar else set()
         # Where the store refused new copies, the old ones stand; what another manager makes is its own.
-        sets = [
-            each for each in self.standing.sets if os.path.realpath(each.file) not in built and each.file not in gone
-        ]
-        sets += [each for each in decision.sets if is_radar and os.path.realpath(each.file) in built]
+        sets = [each for each in self.standing.sets if place_of(each.file) not in built and each.file not in gone]
+        sets += [each for each in decision.sets if is_radar and place_of(each.file) in built]
         taken = (*self.standing.taken, self._digest) if is_radar else self.standing.taken
         if is_radar or self.standing.sets:
             self._keep(sets, {**self.standing.containers, **built}, taken)
@@ -118,7 +118,7 @@ class Turn:
         taken: Sequence[str],
         making: Sequence[ReplicaSet] = (),
     ) -> None:
-        files = {os.path.realpath(each.file) for each in sets}
+        files = {place_of(each.file) for each in sets}
         said = {
             "version": VERSION,
             "taken": list(dict.fromkeys(taken))[-TAKEN_MAX:],
@@ -163,13 +163,13 @@ def read_standing(store: Store) -> Standing:
         taken, containers = top.items("taken"), top.table("containers")
     except WorkloadError as error:
         raise StoreError(f"{error}; or {CURE}") from error
-    copies = {each.path: each for each in copies_of(store) if not each.is_stale}
+    copies = {place_of(each.path): each for each in copies_of(store) if not each.is_stale}
     found = [each for each in stood if _holds(copies, containers, each)]
     # Whoever was cut short had made these already, if the container is another one than stood.
-    done = {os.path.realpath(each.file) for each in found}
-    replicas = Counter(os.path.realpath(each.file) for each in making for one in each.candidates for _ in one.blocks)
+    done = {place_of(each.file) for each in found}
+    replicas = Counter(place_of(each.file) for each in making for one in each.candidates for _ in one.blocks)
     for each in making:
-        file = os.path.realpath(each.file)
+        file = place_of(each.file)
         if file in copies and file not in done and copies[file].replicas == replicas[file]:
             found.append(each)
     return Standing(tuple(found), tuple(str(each) for each in taken), {p: c.container for p, c in copies.items()})
@@ -177,7 +177,7 @@ def read_standing(store: Store) -> Standing:
 
 def _holds(copies: Mapping[str, Copies], containers: Mapping[str, object], each: ReplicaSet) -> bool:
     """Whether the copies of a set's file are those that were made with it."""
-    file = os.path.realpath(each.file)
+    file = place_of(each.file)
     return file in copies and copies[file].container == containers.get(file)
 
 

@@ -19,6 +19,7 @@ from ..errors import UsageError
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.counted import Chosen, Touched
 from ..workload.trace import (
+    FLAG_COPIED,
     FLAG_MANAGED,
     FLAG_UNKNOWN_OFFSET,
     UNKNOWN_END,
@@ -72,6 +73,8 @@ class ViewRequests:
     #: Bytes; -1 is an unknown offset.
     offset: Numbers
     size: Numbers
+    #: Whether a copy of the file served the read.
+    copied: Numbers
     #: The columns for the native module.
     trace: Any
     #: Of the files that do not count, how many of each kind.
@@ -160,7 +163,7 @@ def _requests(
     start_ns, end_ns, process, file, write, offset, size = columns
     return ViewRequests(
         source, tuple(str(word) for word in command) if isinstance(command, list) else (), partial, tuple(files), who,
-        start_ns, end_ns, process, held["thread"], file, write, offset, size,
+        start_ns, end_ns, process, held["thread"], file, write, offset, size, held["copied"],
         native.make("ViewTrace", *columns, len(files)),
     )  # fmt: skip
 
@@ -195,4 +198,5 @@ def _group(table: Any, names: dict[str, int], managed: set[str]) -> dict[str, Nu
         "write": np.isin(op_code[rows], [code for code, op in enumerate(ops) if op == "write"]),
         "offset": np.where((flags & FLAG_UNKNOWN_OFFSET) != 0, -1, np.maximum(offset, -1)),
         "size": done[rows],
+        "copied": (flags & FLAG_COPIED) != 0,
     }

@@ -23,7 +23,8 @@ class TargetLoad:
     """Who served the requests: per target [read, written] `bytes` and `accesses`, and `work_s` of its device.
 
     `cells` are work (ns), bytes read and bytes written by target and bin of `width` ns. `without` requests lie in files
-    whose layout is not known, or at places that are not; `more` targets have fewer bytes than these.
+    whose layout is not known, or at places that are not; `copied` reads were served by copies of the files; `more`
+    targets have fewer bytes than these.
     """
 
     store: str
@@ -34,6 +35,7 @@ class TargetLoad:
     cells: Numbers
     width: int
     without: int
+    copied: int
     more: int
 
 
@@ -61,10 +63,11 @@ def _load(requests: ViewRequests, store: TracedStore, end_ns: int, limit: int) -
         cells = made if cells is None else cells + made
     if cells is None:
         return None
+    copied = int(requests.copied.sum())
     return TargetLoad(
         store.root, tuple(store.targets[place] for place in kept.tolist()),
         served.bytes[kept], served.accesses[kept], served.work_s[kept], cells, width,
-        len(requests) - served.requests, len(store.targets) - len(kept),
+        len(requests) - served.requests - copied, copied, len(store.targets) - len(kept),
     )  # fmt: skip
 
 
@@ -73,7 +76,7 @@ def _pieces(requests: ViewRequests, served: Served) -> Iterator[tuple[Numbers, N
     for number, path in enumerate(requests.files):
         if path in served.store.layouts:
             rows = np.frombuffer(requests.trace.file_rows(number), dtype=np.uint32)
-            rows = rows[requests.offset[rows] >= 0]
+            rows = rows[(requests.offset[rows] >= 0) & ~requests.copied[rows]]
             columns = (column[rows] for column in (requests.offset, requests.size, requests.write))
             for row, target, size, time_ns in served.add(path, *columns):
                 yield rows[row], target, size, time_ns

@@ -140,8 +140,8 @@ def test_the_sum_is_of_the_run_at_hand_and_what_stands_of_others_is_told_apart(s
     assert "of other runs" not in alone
     stripewise("replicate", four, "--store", store.root)
     said = stripewise("replicate", one, "--store", store.root, "--what-if").out
-    assert total.split(" now")[0] in said and f"radar: {store.plain / 'b'}" not in said, said
-    assert f"of other runs, not in the sum: 1 replica, 4.0 MiB of space, of {store.plain / 'b'}" in " ".join(
+    assert total.split(" from the file")[0] in said and f"radar: {store.plain / 'b'}" not in said, said
+    assert f"of other runs, not in the sum: 1 replica stands, 4.0 MiB of space, of {store.plain / 'b'}" in " ".join(
         said.split()
     )
 

@@ -14,6 +14,7 @@ from ...cluster import Cluster, read_cluster
 from ...errors import NoRequestsError, StripewiseError
 from ...findings import (
     DEFAULT_CLUSTER,
+    FileCopies,
     FileLine,
     Finding,
     RunFacts,
@@ -23,10 +24,13 @@ from ...findings import (
     summary_of_run,
     why_quicker,
 )
+from ...store import Store
 from ...store.config import read_store
+from ...store.copies.of_files import copies_of_files
 from ...units import format_size, seconds_text, time_text
+from ...workload.copied import Copied
 from ...workload.counted import Choice
-from ...workload.layouts import read_layouts, store_of_trace
+from ...workload.layouts import TracedStore, read_layouts, store_of_trace
 from ...workload.maps import Maps, maps_in
 from ...workload.requests import Workload
 from ...workload.served import Served, served_by
@@ -65,7 +69,21 @@ class Page:
     def facts(self, only: set[str] | None = None) -> RunFacts:
         """Of the run."""
         run = facts_of(self.trace, self.files, only)
+        run = replace(run, copies=_copies(run))
         return run if self.source == self.trace else replace(run, source=str(self.source), is_log=True)
+
+
+def _copies(run: RunFacts) -> dict[str, FileCopies]:
+    """Those that the run's store has of its files now; none where it cannot be asked."""
+    if run.store is None or not run.files:
+        return {}
+    with contextlib.suppress(StripewiseError, OSError):
+        found = copies_of_files(Store(Path(run.store)), [file.path for file in run.files])
+        return {
+            path: FileCopies(str(run.store), each.replicas, each.bytes, each.stale_bytes)
+            for path, each in found.items()
+        }
+    return {}
 
 
 def show_trace(page: Page, json: bool) -> None:
@@ -75,7 +93,7 @@ def show_trace(page: Page, json: bool) -> None:
         workload = _workload(page.trace, page.files, step)
         run = page.facts(None if workload is None else {each.path for each in workload.files})
     summary, found = summary_of_run(run), findings_of(run, on)
-    served = [] if workload is None else _served(page.trace, workload)
+    served = [] if workload is None else _served(page.trace, run)
     mapped = maps_in(page.trace, page.files)
     ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
     # Times of a prediction are only an order: prices are compared with no time.
@@ -94,6 +112,7 @@ def show_trace(page: Page, json: bool) -> None:
                 "mapped": mapped.as_json(),
                 "targets": [row for each in served for row in _target_rows(each)],
                 "requests_on_targets": sum(each.requests for each in served),
+                "from_copies": asdict(_from_copies(run, None)),
                 "cluster": str(on.source),
                 "findings": [each.as_json() for each in found],
             }
@@ -103,8 +122,9 @@ def show_trace(page: Page, json: bool) -> None:
         _print_table(workload, ended.is_predicted)
     _print_run(summary, mapped, ended.is_predicted)
     for each in served:
-        _print_targets(each)
-    if served and workload is not None and (rest := workload.requests - sum(each.requests for each in served)) > 0:
+        _print_targets(each, _from_copies(run, each.store))
+    on_targets = sum(each.requests for each in served) + _from_copies(run, None).reads
+    if served and workload is not None and (rest := workload.requests - on_targets) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line, run.patterns)
@@ -137,12 +157,19 @@ def _print_table(workload: Workload, is_predicted: bool) -> None:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} files with fewer bytes; --file and --json tell of them")
 
 
-def _served(trace: Path, workload: Workload) -> list[Served]:
-    """What the targets of each store did, where the trace knows how its files lay."""
-    rows = [(each.path, each.requests) for each in workload.files]
-    files = [(path, each["offset"], each["size"], each["write"]) for path, each in rows]
+def _served(trace: Path, run: RunFacts) -> list[Served]:
+    """What the targets of each store did as homes, where the trace knows how its files lay."""
+    homes = [(each, each.from_home) for each in run.files]
+    files = [(each.path, each.offset[home], each.size[home], each.write[home]) for each, home in homes]
     found = [served_by(store, files) for store in read_layouts(trace)]
     return [each for each in found if each.requests]
+
+
+def _from_copies(run: RunFacts, store: TracedStore | None) -> Copied:
+    """Reads that copies served, of the files of one store, or of all; on which targets these lie no trace tells."""
+    found = [each for each in run.files if store is None or each.path in store.layouts]
+    masks = [(each, each.records.copied) for each in found if each.records.copied is not None]
+    return Copied(sum(int(mask.sum()) for _, mask in masks), sum(int(each.size[mask].sum()) for each, mask in masks))
 
 
 def _target_rows(served: Served) -> Iterator[dict[str, Any]]:
@@ -155,7 +182,7 @@ def _target_rows(served: Served) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _print_targets(served: Served) -> None:
+def _print_targets(served: Served, copied: Copied) -> None:
     typer.echo(f"targets of {printable(served.store.root)}, as its files lay when the trace was collected:")
     made = table("", "target", "class", "accesses", "read", "written", "at work by the model, s")
     order = sorted(range(len(served.names)), key=lambda number: -served.work_s[number])
@@ -166,6 +193,8 @@ def _print_targets(served: Served) -> None:
             *(format_size(row[key]) for key in ("read", "written")),
             shown(row["work_s"], 3),
         )
+    if copied.reads:
+        made.add_row("from copies", "-", f"{copied.reads:,}", format_size(copied.bytes), format_size(0), "-")
     stdout().print(made)
     typer.echo("by the model each access pays its startup; a device that goes on where it last ended takes less")
     if len(rows) > ROWS_MAX:

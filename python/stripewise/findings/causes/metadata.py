@@ -22,7 +22,8 @@ def metadata_storm(run: RunFacts) -> Finding | None:
         None,
         (
             f"{found.calls:,} calls ({told}) on {found.files:,} files, {run.requests:,} requests that moved bytes",
-            f"{seconds_text(found.total_s)} s in them, {seconds_text(found.longest_s)} s of the process that waited longest",
+            f"{seconds_text(found.total_s)} s in them, "
+            f"{seconds_text(found.longest_s)} s of the process that waited longest",
         ),
         Seconds(found.longest_s, found.total_s),
         "measured in this run: the longest process, and all processes together",

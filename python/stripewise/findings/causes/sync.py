@@ -31,7 +31,8 @@ def frequent_syncs(file: FileFacts, _run: RunFacts, _cluster: Cluster) -> Findin
         file.path,
         (
             f"{len(syncs):,} syncs (fsync and the like) for {format_size(each)} written each, on average",
-            f"{file.who} {int(ranks[longest])} is {seconds_text(waited)} s in syncs, {seconds_text(moved_s)} s in its reads and writes",
+            f"{file.who} {int(ranks[longest])} is {seconds_text(waited)} s in syncs, "
+            f"{seconds_text(moved_s)} s in its reads and writes",
         ),
         Seconds(waited, float(spent.sum())),
         f"measured in this run: the longest {file.who}, and all {file.who_all} together",

@@ -1,0 +1,81 @@
+"""What verbs say of copies: a run whose reads they served, and which wrote what has some."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from rig import Maker, Store, Target, stripewise
+
+DISKS = [Target(f"d{number}", "hdd", "dir", 0, 3e-3, 1e-8) for number in range(3)]
+#: Makes 16 MiB; or reads every fourth 16 KiB and writes some of these.
+PROGRAM = """
+import os, sys
+if sys.argv[2] == "make":
+    open(sys.argv[1], "wb").write(os.urandom(1 << 24))
+else:
+    f = os.open(sys.argv[1], os.O_RDWR)
+    for k in range(256):
+        os.pread(f, 16384, k << 16)
+    for k in range(8):
+        os.pwrite(f, b"y" * 16384, k << 16)
+"""
+
+
+@pytest.fixture
+def store(make_store: Maker) -> Store:
+    return make_store(DISKS)
+
+
+def traced(store: Store, name: str) -> Path:
+    """The trace of a run that reads and writes the file."""
+    trace = store.base / name
+    command = ["python3", "-c", PROGRAM, store.data / "f", "use"]
+    stripewise("run", "--store", store.root, "--trace", trace, "--", *command)
+    stripewise("collect", trace)
+    return trace
+
+
+def test_what_copies_serve_and_what_they_cost_is_told(store: Store, tmp_path: Path) -> None:
+    stripewise("run", "--store", store.root, "--", "python3", "-c", PROGRAM, store.data / "f", "make")
+    plain = traced(store, "plain")
+    assert "from copies" not in stripewise("show", plain).out
+    before = json.loads(stripewise("show", plain, "--json").out)
+    assert before["from_copies"] == {"reads": 0, "bytes": 0}
+    assert stripewise("replicate", plain, "--store", store.root).out.count("replica, 4.0 MiB, ") == 1
+
+    used = traced(store, "used")
+    flags = pq.read_table(used / "trace.parquet", columns=["flags"])["flags"].to_pylist()
+    served = sum(flag & 1 << 13 != 0 for flag in flags)
+    assert served >= 248
+    said, page = json.loads(stripewise("show", used, "--json").out), stripewise("show", used).out
+    (row,) = [line.split() for line in page.splitlines() if line.startswith("from copies")]
+    assert row[2:] == ["-", str(served), f"{served / 64:.1f}", "MiB", "0", "B", "-"]
+    assert said["from_copies"] == {"reads": served, "bytes": served << 14}
+    # Homes served the rest, and all writes.
+    assert sum(each["read"] for each in said["targets"]) == (256 - served) << 14
+    assert sum(each["written"] for each in said["targets"]) == 8 << 14
+    (found,) = [each for each in said["findings"] if each["cause"] == "copied_writes"]
+    path = store.data / "f"
+    assert found["command"] == f"stripewise store replica rm {store.root} {path}" and found["price"] is None
+    assert "8 writes, 128.0 KiB in all" in found["evidence"][0] and f"{served} read(s)" in found["evidence"][1]
+    html = tmp_path / "page.html"
+    stripewise("show", used, "--html", html)
+    assert f'"copied":{served}' in html.read_text()
+
+    # What stands is told alike in the table, the sum and the line of the file.
+    again = " ".join(stripewise("replicate", used, "--store", store.root).out.split())
+    assert "row 1: stands already" not in again or "nothing to build, it stands already" in again
+    last = stripewise("replicate", used, "--store", store.root)
+    told = " ".join(last.out.split())
+    assert "row 1: stands already" in told and "4.0 MiB of space, nothing to build, it stands already" in told
+    assert f"{path}: up to date: 1 replica, 4.0 MiB, left alone" in told
+    assert f"copies served {served} read(s)" in last.err and "the model has them read from the file itself" in last.err
+
+    # The bytes that copies hold bound new ones, of managed files as of plain ones.
+    way = stripewise("replicate", used, "--store", store.root, "--space", "1MiB").out
+    assert "its copies are removed: evicted" in " ".join(way.split())
+    assert json.loads(stripewise("store", "replica", "ls", store.root, "--json").out) == []
+    assert "copied_writes" not in stripewise("show", used, "--json").out
