@@ -79,8 +79,8 @@ void leaks_check(const struct leaks *before)
     struct leaks now = leaks_now();
     if (now.descriptors == before->descriptors && now.areas <= before->areas + AREAS_SPARE)
         return;
-    fprintf(stderr, "randops: %d descriptors and %d memory areas at the start, %d and %d at the end\n", before->descriptors, before->areas, now.descriptors, now.areas);
-    show_descriptors();
     show_areas();
+    show_descriptors();
+    fprintf(stderr, "randops: %d descriptors and %d memory areas at the start, %d and %d at the end\n", before->descriptors, before->areas, now.descriptors, now.areas);
     exit(1);
 }

@@ -23,7 +23,7 @@ use stripewise_target::text::PartName;
 use stripewise_target::time::now_ns;
 use stripewise_target::within::{self, Expected, OpenFlags};
 
-/// How long one who would give back earlier copies waits for those who may use them, and how often he tries.
+/// How long one who would give back earlier copies waits for those who may use them, and how soon after that failed somebody tries again.
 const PATIENCE_NS: u64 = 1_000_000;
 const LOOK_NS: u64 = 100_000_000;
 /// A container that could not be opened is asked for again after so long.
@@ -47,14 +47,18 @@ pub fn refresh(file: &'static File) {
 /// Gives back earlier copies once nobody uses them. One thread may stay in an I/O for long: the others look now and then.
 #[cold]
 fn release_old(file: &'static File) {
-    static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
-    let now = now_ns();
-    if now.wrapping_sub(LOOKED_NS.load(Ordering::Relaxed)) < LOOK_NS || epoch::is_inside() {
+    static FAILED_NS: AtomicU64 = AtomicU64::new(0);
+    let failed = FAILED_NS.load(Ordering::Relaxed);
+    if (failed != 0 && now_ns().wrapping_sub(failed) < LOOK_NS) || epoch::is_inside() {
         return;
     }
-    LOOKED_NS.store(now, Ordering::Relaxed);
+    // One that is replaced while this thread waits may have users it does not wait for.
+    let old = file.copies.old();
     if epoch::quiesce(PATIENCE_NS) {
-        file.copies.take_old().for_each(|place| release(place - 1));
+        FAILED_NS.store(0, Ordering::Relaxed);
+        file.copies.take_old(old).for_each(|place| release(place - 1));
+    } else {
+        FAILED_NS.store(now_ns(), Ordering::Relaxed);
     }
 }
 
@@ -77,11 +81,13 @@ fn open_container(file: &'static File) {
 #[cold]
 #[inline(never)]
 fn learn(file: &'static File, ctl: &Ctl) {
-    let before = {
+    if file.copies.is_old_full() {
+        release_old(file);
+    }
+    {
         // Two who learn of different copies would leave the place of the ones with the container of the others.
         let Some(_held) = TABLE.lock() else { return };
-        let is_inside = epoch::is_inside();
-        if is_inside && file.copies.is_old_full() {
+        if file.copies.is_old_full() {
             return;
         }
         let container = ctl.header().copies.load(Ordering::SeqCst);
@@ -91,17 +97,14 @@ fn learn(file: &'static File, ctl: &Ctl) {
             container => find(file, container).ok().flatten().map_or(NO_PLACE, |place| place + 1),
         };
         known::given_back_by(give_back);
-        let before = file.copies.place.swap(place, Ordering::AcqRel);
-        file.copies.container.store(container, Ordering::Release);
-        before
-    };
-    if let Some(old) = before.checked_sub(1).filter(|_| before != NO_PLACE) {
-        if !epoch::is_inside() && epoch::quiesce(PATIENCE_NS) {
-            release(old);
-        } else {
-            // This thread uses it, below, or another does for long.
-            let _ = file.copies.old.iter().any(|kept| kept.compare_exchange(0, before, Ordering::AcqRel, Ordering::Relaxed).is_ok());
+        match file.copies.place.swap(place, Ordering::AcqRel) {
+            0 | NO_PLACE => {}
+            before => file.copies.keep_old(before),
         }
+        file.copies.container.store(container, Ordering::Release);
+    }
+    if file.copies.has_old() {
+        release_old(file);
     }
 }
 

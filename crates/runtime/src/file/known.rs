@@ -13,13 +13,14 @@ pub struct Known {
     pub container: AtomicU64,
     /// Their place, plus one; 0: there are none that count.
     pub place: AtomicU32,
-    /// Places of earlier ones that somebody may still have used when they were replaced; they go with the last use of the file.
-    pub old: [AtomicU32; OLD_MAX],
+    /// Places of earlier ones that somebody may still have used when they were replaced, each with a number of its own above it; they go when nobody can
+    /// any more, at the latest with the last use of the file.
+    old: [AtomicU64; OLD_MAX],
 }
 
 impl Known {
     pub const fn nothing() -> Self {
-        Self { container: AtomicU64::new(0), place: AtomicU32::new(0), old: [const { AtomicU32::new(0) }; OLD_MAX] }
+        Self { container: AtomicU64::new(0), place: AtomicU32::new(0), old: [const { AtomicU64::new(0) }; OLD_MAX] }
     }
 
     pub fn place(&self) -> u32 {
@@ -42,9 +43,22 @@ impl Known {
         self.old.iter().all(|place| place.load(Ordering::Relaxed) != 0)
     }
 
-    /// Takes the earlier ones: places, plus one.
-    pub fn take_old(&self) -> impl Iterator<Item = u32> {
-        self.old.iter().map(|place| place.swap(0, Ordering::AcqRel)).filter(|place| !matches!(*place, 0 | NO_PLACE))
+    /// Keeps a place (plus one) as an earlier one; there must be room, and the caller is the only one who does so now.
+    pub fn keep_old(&self, place: u32) {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let entry = (NUMBER.fetch_add(1, Ordering::Relaxed) + 1) << 32 | u64::from(place);
+        let _ = self.old.iter().any(|kept| kept.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Relaxed).is_ok());
+    }
+
+    /// The earlier ones that are kept now, to be taken once nobody is where he was.
+    pub fn old(&self) -> [u64; OLD_MAX] {
+        core::array::from_fn(|at| self.old.get(at).map_or(0, |kept| kept.load(Ordering::Acquire)))
+    }
+
+    /// Takes those of the earlier ones that nobody has taken meanwhile: places, plus one.
+    pub fn take_old(&self, seen: [u64; OLD_MAX]) -> impl Iterator<Item = u32> {
+        let is_mine = |kept: &AtomicU64, seen: u64| seen != 0 && kept.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        self.old.iter().zip(seen).filter(move |(kept, seen)| is_mine(kept, *seen)).map(|(_, seen)| seen as u32)
     }
 
     /// Whether there may be copies that are known.
@@ -69,9 +83,9 @@ impl Known {
     /// Takes all places, under that lock.
     pub fn take(&self) -> Left {
         let mut left = Left([0; OLD_MAX + 1]);
-        if self.container.swap(0, Ordering::AcqRel) != 0 {
-            let places = core::iter::once(&self.place).chain(&self.old);
-            left.0.iter_mut().zip(places).for_each(|(left, place)| *left = place.swap(0, Ordering::AcqRel));
+        if self.container.swap(0, Ordering::AcqRel) != 0 || self.has_old() {
+            let old = self.old.iter().map(|kept| kept.swap(0, Ordering::AcqRel) as u32);
+            left.0.iter_mut().zip(core::iter::once(self.place.swap(0, Ordering::AcqRel)).chain(old)).for_each(|(left, place)| *left = place);
         }
         left
     }
