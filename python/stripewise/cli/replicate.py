@@ -253,7 +253,8 @@ def _take_up(
         copied = copied_in(trace, {each.path for each in report.files})
         if copied:
             say(
-                f"stripewise: {printable(copied_text(copied))}, in this run; the model has them read from the file itself"
+                f"stripewise: {printable(copied_text(copied))}, in this run; the model has them read from the file "
+                "itself"
             )
         for each in () if copied else decisions:
             # Of this run: what stands of others was priced by theirs.

@@ -140,12 +140,27 @@ def why_left(plan: Plan) -> str:
 def likely_text(expected: Expected) -> str:
     """How many times as fast as def a plan is likely to be, how sure that is, and what says so."""
     if expected.simulated_gain is None:
-        return f"{expected.bound_gain:.2f} times as fast as def (by the bound alone, not by simulated runs)"
+        return f"{expected.bound_gain:.2f} times as fast as def (the bound alone, no simulated runs)"
     gain, io = expected.likely_gain, "" if expected.simulated_io_gain is None else " in I/O"
     unsure = _unsure(expected)
-    said = f"about {gain:.2f}" if unsure <= ROUGH else f"roughly {gain:.{1 if gain < 10 else 0}f}"
-    doubt = "" if unsure <= ROUGH else f"; known to a factor of {unsure:.1f} at best"
+    doubt = ""
+    if unsure > ROUGH:
+        said = f"roughly {gain:.{1 if gain < 10 else 0}f}"
+        doubt = f"; known to a factor of {unsure:.1f} at best"
+    elif between := _between(expected):
+        said, doubt = between, ", as far as the devices' figures are known"
+    else:
+        said = f"about {gain:.2f}"
     return f"{said} times as fast as def{io} (simulated runs of the traced requests{doubt})"
+
+
+def _between(expected: Expected) -> str:
+    """From where to where the factor is, as far as the devices' figures are known; empty where that is one value."""
+    if not expected.gain_low or not expected.gain_high or expected.bound_gain <= 0:
+        return ""
+    share = expected.likely_gain / expected.bound_gain
+    low, high = (f"{share * end:.2f}" for end in (expected.gain_low, expected.gain_high))
+    return "" if low == high else f"{low} to {high}"
 
 
 def _unsure(expected: Expected) -> float:
@@ -158,11 +173,22 @@ def _unsure(expected: Expected) -> float:
     return found
 
 
-def likely_lines(expected: Expected) -> Iterator[str]:
-    """The likely factor, and the measured one where it is known; a sentence each."""
-    yield f"expect {likely_text(expected)}"
+def likely_lines(expected: Expected, shares: Sequence[float] = ()) -> Iterator[str]:
+    """The model's factor, and the measured one where it is known; else what is known of the model, such as the
+    `shares` of its factors that tunes of the same store measured. A sentence each.
+    """
+    yield f"by the model {likely_text(expected)}"
     if expected.measured_gain is not None:
         yield f"measured by tune: {expected.measured_gain:.2f} times as fast as def"
+    elif shares:
+        of = f"{shares[0]:.2f}" if len(shares) == 1 else f"{shares[0]:.2f} to {shares[-1]:.2f}"
+        plans = "the one plan" if len(shares) == 1 else f"the {len(shares):,} plans"
+        yield f"not measured: of {plans} that tunes kept in this store they measured {of} of the model's factor"
+    else:
+        yield (
+            "not measured: the model has devices alone, so programs, library and caches make a run gain less, or "
+            "nothing; 'stripewise tune' measures it"
+        )
 
 
 def windows_text(plan: PlanSummary) -> str:

@@ -48,14 +48,16 @@ def trace_directory(path: Path) -> Path:
     return path
 
 
-def note_run(logs: Path, ended: Ended | None = None) -> str:
-    """Notes beside the logs where the run works, and once it has `ended`, how; returns why that cannot be noted.
+def note_run(logs: Path, ended: Ended | None = None, store: Path | None = None) -> str:
+    """Notes beside the logs where the run works, its `store`, and once it has `ended`, how; returns why that cannot be.
 
     Without the second note how it ended is unknown: whoever was to write it was killed.
     """
     # As paths in traces are written: bytes that are not UTF-8 as \xNN.
     place = os.fsencode(os.getcwd()).decode("utf-8", "backslashreplace")
     note: dict[str, Any] = {"version": NOTE_VERSION, "cwd": place, "exit_status": None}
+    if store is not None:
+        note["store"] = os.fsencode(store).decode("utf-8", "backslashreplace")
     if ended is not None:
         note["exit_status"] = ended.status
         if ended.signal is not None:
@@ -77,6 +79,8 @@ def _noted(logs: Path) -> dict[str, Any]:
     if fields.integer("version", 1, 1 << 31) > NOTE_VERSION:
         raise fields.error("version", f"is newer than this program knows ({NOTE_VERSION})", "upgrade stripewise")
     found: dict[str, Any] = {"cwd": fields.text("cwd"), "exit_status": None}
+    if fields.data.get("store") is not None:
+        found["store"] = fields.text("store")
     if fields.data.get("exit_status") is not None:
         found["exit_status"] = fields.integer("exit_status", 0, STATUS_MAX)
     if fields.data.get("signal") is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..cluster import Target
 from ..devices import Place, find, shared
-from ..devices.find import MEMORY_KINDS
+from ..devices.find import MEMORY_KINDS, Shared
 from .document import FoundTarget
 
 #: So many names are listed of those that share a device.
@@ -32,18 +32,33 @@ def on_one_device(targets: Sequence[Target]) -> list[str]:
     return _of_shared([target.name for target in real], [find(target.path) for target in real])
 
 
+def modelled_apart(targets: Sequence[Target]) -> list[str]:
+    """What a gain by the model is worth where directories share a device, which it takes for one each: a sentence of
+    each such device. Directories that are not on this machine share nothing that is known.
+    """
+    real = [target for target in targets if target.kind == "dir" and target.path.is_dir()]
+    names, places = [target.name for target in real], [find(target.path) for target in real]
+    return [
+        f"{_listed([names[position] for position in group.positions])} share {_device(group)}, and the model takes "
+        "them as separate devices: what it gains by using them at once is not there"
+        for group in shared(places)
+    ]
+
+
+def _device(group: Shared) -> str:
+    if not group.disks:
+        return "one file system, of which no disk is known"
+    return f"the device {group.disks[0]}" if len(group.disks) == 1 else f"the devices {_listed(group.disks)}"
+
+
 def _of_shared(targets: Sequence[str], places: Sequence[Place]) -> list[str]:
     said = []
     for group in shared(places):
         names = _listed([targets[position] for position in group.positions])
-        if group.disks:
-            where = f"the device {group.disks[0]}" if len(group.disks) == 1 else f"the devices {_listed(group.disks)}"
-        else:
-            where = "one file system, of which no disk is known"
         space = "and one free space " if group.one_file_system else ""
         said.append(
-            f"{names} share {where}: they have one queue {space}between them, so no layout over them is faster than "
-            f"another; give one directory for each device, or try layouts out with --emulate"
+            f"{names} share {_device(group)}: they have one queue {space}between them, so no layout over them is "
+            f"faster than another; give one directory for each device, or try layouts out with --emulate"
         )
     return said
 

@@ -14,7 +14,7 @@ from stripewise.cli.main import app
 from stripewise.cli.moving.apply import _like
 from stripewise.plan import Expected, FilePlan, Plan, RegionPlan, Window, read_plan, write_plan
 from stripewise.plan.migrations import Migration, Move
-from stripewise.plan.summary import summary_of, why_left, windows_text
+from stripewise.plan.summary import likely_lines, summary_of, why_left, windows_text
 from stripewise.policy import PlanOptions
 from stripewise.policy.best.reasons import as_other
 from test_cli import a_trace, cluster_toml, paper, store, stripewise
@@ -33,25 +33,32 @@ def checked(path: Path, expected: Expected) -> list[str]:
     write_plan(Plan("best", {}, "", ("job",), 1, (Window(0, 1),), (file,), {"s0": 4096}, expected), path)
     assert read_plan(path).expected == expected
     said = CliRunner().invoke(app, ["plan", "--check", str(path)], catch_exceptions=False).output
-    return said[said.index("expect ") :].splitlines()
+    return said[said.index("by the model ") :].splitlines()
 
 
 def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path: Path) -> None:
     simulated = Expected(**{**BOUND.__dict__, "simulated_s": 2.0, "simulated_def_s": 7.0})
     first, *rest = checked(tmp_path / "plan.json", simulated)
-    assert first == "expect about 3.50 times as fast as def (simulated runs of the traced requests)"
+    assert first == "by the model 3.15 to 4.32 times as fast as def (simulated runs of the traced"
+    told = " ".join([first, *rest])
+    assert (
+        "traced requests, as far as the devices' figures are known) not measured: the model has devices alone" in told
+    )
     io = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 6.0})
     assert " ".join(checked(tmp_path / "io.json", io)).startswith(
-        "expect roughly 6.0 times as fast as def in I/O (simulated runs of the traced requests; known to a factor of "
-        "1.7 at best)"
+        "by the model roughly 6.0 times as fast as def in I/O (simulated runs of the traced requests; known to a "
+        "factor of 1.7 at best)"
     )
     near = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 3.6})
     assert " ".join(checked(tmp_path / "near.json", near)).startswith(
-        "expect about 3.60 times as fast as def in I/O (simulated runs of the traced requests) "
+        "by the model 3.24 to 4.44 times as fast as def in I/O (simulated runs of the traced requests, as far as "
     )
     more = " ".join(" ".join(rest).split())
-    assert "7.50 bound: the busiest target's work" in more and "6.75 to 9.25 with nine chances in ten" in more
-    assert "8.00 request model: the costs of all requests" in more and "measured" not in more
+    assert (
+        "bound 7.50 work of the busiest target, without queueing" in more
+        and "6.75 to 9.25 with nine chances in ten" in more
+    )
+    assert "request model 8.00 sum of the costs of all requests" in more and "measured by tune" not in more
     assert "proven: no layout has a bound below 0.8 s" in " ".join(
         checked(tmp_path / "gap.json", Expected(**{**BOUND.__dict__, "objective_s": 1.0, "proven_s": 0.8}))
     )
@@ -152,7 +159,7 @@ def test_a_new_plan_tells_the_likely_factor_and_where_the_others_are(a_trace: Pa
     words = ("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp")
     plan = a_trace / "a plan.json"
     said = stripewise(*words, "-o", plan).stdout
-    assert f"bounds and proof: stripewise show '{plan}'" in said and said.count("expect ") == 1
+    assert f"bounds and proof: stripewise show '{plan}'" in said and said.count("by the model ") == 1
     assert "request model" not in said and "request model" in stripewise("show", plan).stdout
     assert "bounds and proof: -o PLAN writes them" in stripewise(*words).stdout
     # A bound is no yardstick beside simulated runs: the command that has one for all.
@@ -163,27 +170,38 @@ def test_a_new_plan_tells_the_likely_factor_and_where_the_others_are(a_trace: Pa
 
 def test_without_simulated_runs_the_bound_is_said_to_be_all(tmp_path: Path) -> None:
     first, *_ = checked(tmp_path / "plan.json", BOUND)
-    assert first == "expect 7.50 times as fast as def (by the bound alone, not by simulated runs)"
+    assert first == "by the model 7.50 times as fast as def (the bound alone, no simulated runs)"
 
 
 def test_what_tune_measured_stays_in_the_plan(tmp_path: Path) -> None:
     measured = Expected(**{**BOUND.__dict__, "measured_gain": 4.06})
     assert checked(tmp_path / "plan.json", measured)[1] == "measured by tune: 4.06 times as fast as def"
+    # Of a plan that nobody measured, what measured ones of the store gained.
+    alone = "of the one plan that tunes kept in this store they measured 0.50 of the model's factor"
+    assert list(likely_lines(BOUND, (0.5,)))[1] == f"not measured: {alone}"
+    assert "of the 3 plans" in list(likely_lines(BOUND, (0.5, 0.7, 1.1)))[1]
+    assert "measured 0.50 to 1.10 of the model's factor" in list(likely_lines(BOUND, (0.5, 0.7, 1.1)))[1]
+    assert list(likely_lines(measured, (0.5,)))[1].startswith("measured by tune: 4.06")
 
 
 def test_a_layout_that_moves_nothing_says_that_it_was_quicker_than_those_that_move() -> None:
     still, moving = planned(), planned(Migration(1, 2 * 10**8, (MOVED,)), windows=2)
     asked = PlanOptions()
-    shortest = "this is the layout that best proposes: of 2 layouts none had a run that was shorter by more than 0.2% in simulation"
+    least = "of 2 layouts none had a run that was shorter by more than 0.2% in simulation"
+    shortest = f"this is the layout that best proposes: {least}"
     assert as_other(still, [still, moving], 1, asked) == as_other(moving, [still, moving], 2, asked) == shortest
     than = "those with moves between the 65 windows among them"
     assert as_other(still, [still, moving], 65, asked) == f"{shortest}, {than}"
     assert than not in as_other(still, [still], 65, asked)
     # The options with which that policy plans just this, where they are not those of this plan.
     coarse = replace(still, policy="h2dp", options={"step_bytes": 64 << 10, "stripe_bytes": 64 << 10})
-    assert as_other(coarse, [coarse], 1, asked).startswith("this is the layout that h2dp proposes with --step-size 64KiB: of 1 ")
+    assert as_other(coarse, [coarse], 1, asked).startswith(
+        "this is the layout that h2dp proposes with --step-size 64KiB: of 1 "
+    )
     wide = replace(coarse, policy="def", options={"step_bytes": 64 << 10, "stripe_bytes": 1 << 20})
-    assert as_other(wide, [wide], 1, asked).startswith("this is the layout that def proposes with --stripe-size 1MiB: of 1 ")
+    assert as_other(wide, [wide], 1, asked).startswith(
+        "this is the layout that def proposes with --stripe-size 1MiB: of 1 "
+    )
 
 
 def test_apply_tells_which_of_several_files_a_template_is_like() -> None:

@@ -36,10 +36,8 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
     assert lines[0] == "radar: /scratch/out.dat"
     assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
     assert "Each of 4 ranks reads 64 small" in lines[3] and "n_p 3: 344KiB on hdd0 hdd1 hdd2" in lines[3]
-    assert (
-        "radar: 1 replica, I/O by the model 0.278 s from the file, 0.265 s less from\nreplicas (21.34 times as fast), 4.0 MiB"
-        in said
-    )
+    assert "radar: 1 replica, I/O by the model 0.278 s from the file, 0.265 s less from\n" in said
+    assert "\nreplicas (21.34 times as fast), 4.0 MiB" in said
     assert "not made, radar makes copies of what is only read:\n  /scratch/out.dat: Each of 4 ranks" in said
     assert lines[-2:] == [
         "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",

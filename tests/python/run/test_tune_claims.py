@@ -60,7 +60,7 @@ def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytes
     assert 2.9 < low < 4 < high < 5.5
     assert f"best: 4.00 times as fast as def, measured ({low:.2f} to {high:.2f} with 95 % confidence);" in said
     assert "I/O seconds 4.20 1.05 95 % interval 3.42 to 5.15 0.854 to 1.29" in said
-    assert "expected: about 3.50 times as fast as def (simulated runs" in said
+    assert "by the model about 3.50 times as fast as def (simulated runs" in said
     assert "verified bytes" not in said
     assert "verified bytes" in claimed(capsys, layout("def", 4.0), layout("best", 1.0, verified=5))
 

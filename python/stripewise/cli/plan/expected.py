@@ -12,10 +12,10 @@ from ..output import aligned, wrapped
 def all_lines(expected: Expected) -> Iterator[str]:
     """The headline, then every factor over def with what it is, and how near the plan is to the best there can be.
 
-    Only simulated runs wait and queue; limits and sums of costs may be far above what a run shows.
+    Only simulated runs wait and queue; limits and sums of costs may be far above what a run shows, or below it.
     """
     yield from map(wrapped, likely_lines(expected))
-    yield from aligned(("times def", "of what"), _factors(expected), 0, "  ", words=True)
+    yield from aligned(("measure", "times def", "of what"), _factors(expected), 1, "  ", words=True)
     if expected.gap is not None:
         yield wrapped(
             f"proven: no layout has a bound below {expected.proven_s:.4g} s, every access paying its startup; the best "
@@ -23,23 +23,26 @@ def all_lines(expected: Expected) -> Iterator[str]:
         )
 
 
-def _factors(expected: Expected) -> Iterator[tuple[str, str]]:
-    def row(gain: float, what: str) -> tuple[str, str]:
-        return f"{gain:.2f}", what
+def _factors(expected: Expected) -> Iterator[tuple[str, str, str]]:
+    def row(name: str, gain: float, what: str) -> tuple[str, str, str]:
+        return name, f"{gain:.2f}", what
 
     if expected.simulated_io_gain is not None:
         yield row(
+            "simulated I/O",
             expected.simulated_io_gain,
-            "simulated I/O: seconds with reads under way and those with writes, added, as tune measures",
+            "seconds with reads under way and those with writes, added, as tune measures",
         )
     if expected.simulated_gain is not None:
         yield row(
+            "simulated run",
             expected.simulated_gain,
-            "simulated run: from its beginning to its end, where reads beside writes count once",
+            "seconds from its beginning to its end, where reads beside writes count once",
         )
-    bound = "bound: the busiest target's work, without queueing and the order of requests"
+    bound = "work of the busiest target, without queueing and the order of requests: a limit and no speed, so below 1 "
+    bound += "a plan may be faster"
     if expected.gain_low is not None and expected.gain_high is not None:
         between = f"{expected.gain_low:.2f} to {expected.gain_high:.2f} with nine chances in ten"
         bound += f"; {between}, as far as the targets' figures are known"
-    yield row(expected.bound_gain, bound)
-    yield row(expected.gain, "request model: the costs of all requests, one after another")
+    yield row("bound", expected.bound_gain, bound)
+    yield row("request model", expected.gain, "sum of the costs of all requests, one after another; no speed either")

@@ -24,10 +24,13 @@ from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.recreated import as_made
 from ...store import Store, plans
+from ...store.measured import measured_shares
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload
+from ...workload.copied import copied_in
 from ...workload.counted import Choice
+from ...workload.layouts import store_of_trace
 from ...workload.made import made_in
 from ...workload.maps import with_maps
 from ...workload.trace import Progress, read_trace, run_end
@@ -44,6 +47,7 @@ from ..output import (
     shown,
     wrapped,
 )
+from .caveats import of_copies, of_devices, standing_copies
 from .expected import all_lines
 from .options import (
     FileOptions,
@@ -190,6 +194,14 @@ def _of_store(workload: Workload, store: Store, asked: PlanRequest, words: Seque
     )
 
 
+def _on_own_store(asked: PlanRequest, trace: Path) -> PlanRequest:
+    """The same for the store that has the trace's files. UsageError where there is none, or none alone."""
+    if not trace.exists() or (root := store_of_trace(trace)) is None:
+        raise _no_devices(trace)
+    say(f"stripewise: planned for {printable(root)}, the store that has its files")
+    return dataclasses.replace(asked, store=Path(root))
+
+
 def _no_devices(trace: Path) -> UsageError:
     """What to raise where nothing tells which devices to plan on, with the commands that do."""
     words = shlex.join(["stripewise", "plan", str(trace)])
@@ -267,7 +279,7 @@ def plan(
     if trace is None:
         raise UsageError("plan: give a collected TRACE, or --check plan.json")
     if cluster is None and asked.store is None:
-        raise _no_devices(trace)
+        asked = _on_own_store(asked, trace)
     if asked.keep and asked.store is None:
         raise UsageError("--keep: needs --store, where the plan is kept")
     _refuse_several(asked)
@@ -292,6 +304,12 @@ def plan(
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
         made = chosen.plan(workload, described, options)
+    copied = copied_in(trace, {each.path for each in workload.files})
+    standing = standing_copies(opened, [each.path for each in workload.files])
+    caveats = [*of_copies(copied, standing, asked.store), *of_devices(described)]
+    for said_once in caveats if made.policy != Default.name else ():
+        say(f"stripewise: {printable(said_once)}")
+    about |= {"copied": {path: dataclasses.asdict(each) for path, each in copied.items()}}
     if opened is not None:
         made = as_made(made, made_in(trace))
     if output is not None:
@@ -308,7 +326,8 @@ def plan(
         return
     why = why_left(made)
     whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
-    gains = [*map(wrapped, likely_lines(made.expected)), _whereabouts(output)]
+    shares = () if opened is None else measured_shares(opened.config)
+    gains = [*map(wrapped, likely_lines(made.expected, shares)), _whereabouts(output)]
     if made.expected.simulated_gain is None and chosen.name != Default.name:
         against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", f"def,best,{asked.policy}"]
         against += files.choice().words() if files.flags else []

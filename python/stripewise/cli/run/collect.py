@@ -59,14 +59,16 @@ def collect(
         patterns = f"stripewise patterns {trace} --layer mpi"
         typer.echo(f"next: trace the run with --layers both, to plan for it; now: {patterns}")
         return
-    store = store_of_trace(place)
-    devices = "--cluster CLUSTER" if store is None else f"--store {printable(shlex.quote(store))}"
+    store, run_in = store_of_trace(place), _quoted(account.get("store"))
+    devices = f"--cluster {run_in or 'CLUSTER'}" if store is None else f"--store {_quoted(store)}"
     typer.echo(f"next: stripewise plan {trace} {devices} -o plan.json")
     plain = next(filter(_is_plain, listed), None) if store is None else None
     if plain is not None:
-        adopt = f"stripewise store adopt --store STORE {printable(shlex.quote(plain))}"
+        adopt = f"stripewise store adopt --store {run_in or 'STORE'} {printable(shlex.quote(plain))}"
         typer.echo(f"plain files, in no store: '{adopt}' takes one in where it is,")
-        typer.echo(f"'stripewise replicate {trace} --store STORE' makes copies of what is read beside them")
+        typer.echo(
+            f"'stripewise replicate {trace} --store {run_in or 'STORE'}' makes copies of what is read beside them"
+        )
 
 
 def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
@@ -89,6 +91,11 @@ def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
     if counted.left_out:
         typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(str(place))}'")
     return counted.files
+
+
+def _quoted(root: str | None) -> str:
+    """A store's directory for a shell; empty for none, and for one that is gone."""
+    return printable(shlex.quote(root)) if root and os.path.isdir(root) else ""
 
 
 def _is_plain(path: str) -> bool:

@@ -153,9 +153,9 @@ def run(
     try:
         with moving:
             if logs is not None:
-                note_run(logs)
+                note_run(logs, store=root)
             ended = runner.run(command, env)
-            if logs is not None and (why := note_run(logs, ended)):
+            if logs is not None and (why := note_run(logs, ended, root)):
                 say(f"stripewise: {printable(why)}")
     except runner.NotStartedError as error:
         say(f"stripewise: {printable(str(error))}")

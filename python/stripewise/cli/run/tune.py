@@ -34,6 +34,7 @@ from ..options import (
     StoreOption,
 )
 from ..output import print_json, printable, progress, say, shown, stdout, table, wrapped
+from ..plan.caveats import of_copies, of_devices, standing_copies
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 from ..store.plan import rm_command
 
@@ -70,6 +71,13 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
         typer.echo(wrapped(f"note: {note}"))
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
+
+
+def _with_caveats(tuned: Tuned, store: Store) -> Tuned:
+    """With remarks on copies that served its files, or may have, and on targets that share a device."""
+    files = [file.path for file in tuned.layouts[0].plan.files]
+    said = [*of_copies({}, standing_copies(store, files), store.root), *of_devices(store.config.cluster)]
+    return replace(tuned, remarks=(*tuned.remarks, *said))
 
 
 def _simulated(tuned: Tuned) -> list[str]:
@@ -118,7 +126,7 @@ def _claim(tuned: Tuned) -> str:
     if fastest is first:
         alone = len(tuned.layouts) == 1 and tuned.same
         return f"nothing to compare: {first.policy} alone" if alone else f"{first.policy} was the fastest"
-    expected = f"expected: {likely_text(fastest.plan.expected)}"
+    expected = f"by the model {likely_text(fastest.plan.expected)}"
     found = tuned.measured_range
     between = (
         "one run each, so nothing is known of how much it varies"
@@ -268,7 +276,7 @@ def tune(
 
     show = Shown(say, line, progress)
     tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
-    tuned = tuner.tune(compared, chosen, kept)
+    tuned = _with_caveats(tuner.tune(compared, chosen, kept), opened)
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
         _print(tuned, opened.config.cluster.targets)
         if asked.keep and tuned.kept is not None:

@@ -22,8 +22,8 @@ def copied_writes(file: FileFacts, run: RunFacts) -> Finding | None:
         "writes of a file that has copies",
         file.path,
         (
-            f"{len(written.size):,} writes, {format_size(int(written.size.sum()))} in all; a write of copied blocks goes to "
-            "its home and to the copies, too",
+            f"{len(written.size):,} writes, {format_size(int(written.size.sum()))} in all; a write of copied blocks "
+            "goes to its home and to the copies, too",
             f"{copies.store} has {stand}{stale}; they served {served}",
         ),
         None,

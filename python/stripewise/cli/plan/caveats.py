@@ -1,0 +1,38 @@
+"""What makes a model's figures worth less: copies that serve reads, targets that share a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...cluster import Cluster
+from ...errors import StripewiseError
+from ...setup.remarks import modelled_apart
+from ...store import Store
+from ...store.copies.listed import Copies
+from ...store.copies.of_files import copies_of_files
+from ...workload.copied import Copied, copied_text
+
+
+def of_copies(copied: Mapping[str, Copied], standing: Mapping[str, Copies], store: Path | None) -> Iterator[str]:
+    """Sentences on files whose reads copies served, or whose copies the store has now, which may serve them."""
+    cure = "" if store is None or not standing else f" ('stripewise store replica rm {store}' drops copies)"
+    if said := copied_text(copied):
+        yield f"{said}, in the traced run; the plan and its gains are as if the files themselves had{cure}"
+    elif standing:
+        first = next(iter(standing))
+        others = f" and {len(standing) - 1:,} more" if len(standing) > 1 else ""
+        yield f"{first}{others}: copies stand and may serve reads, whatever the layout; gains are as without them{cure}"
+
+
+def standing_copies(store: Store | None, files: Sequence[str]) -> dict[str, Copies]:
+    """The copies in use of these files; none where the store cannot tell."""
+    try:
+        return {} if store is None else copies_of_files(store, files)
+    except StripewiseError:
+        return {}
+
+
+def of_devices(cluster: Cluster) -> list[str]:
+    """Sentences on targets of the cluster that share a device of this machine."""
+    return modelled_apart(cluster.active)

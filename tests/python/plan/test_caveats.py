@@ -1,0 +1,36 @@
+"""What is said where a model's figures are worth less: copies served reads, targets share a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stripewise.cli.plan.caveats import of_copies
+from stripewise.setup.remarks import modelled_apart
+from stripewise.store.copies.listed import Copies
+from stripewise.workload.copied import Copied
+from support import target
+from test_cli import a_trace, cluster_toml, stripewise
+
+__all__ = ["a_trace", "cluster_toml"]
+
+
+def test_targets_that_share_a_device_are_named_where_the_model_takes_them_apart(tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("a", "b")]
+    for place in places:
+        place.mkdir()
+    one, other = (replace(target(place.name, "hdd"), path=place) for place in places)
+    (said,) = modelled_apart([one, other])
+    assert said.startswith("a and b share ") and "takes them as separate devices" in said
+    assert modelled_apart([one]) == modelled_apart([one, replace(other, path=tmp_path / "elsewhere")]) == []
+    assert modelled_apart([replace(each, kind="emulated") for each in (one, other)]) == []
+
+
+def test_a_trace_of_one_store_is_planned_for_it_and_says_what_copies_served(a_trace: Path, cluster_toml: Path) -> None:
+    assert "give the devices" in stripewise("plan", a_trace, code=2).stderr
+    copied = {"/data/f": Copied(3, 4096), "/data/g": Copied(1, 8192)}
+    (said,) = of_copies(copied, {}, None)
+    assert said.startswith("copies served 4 read(s), 12.0 KiB, of /data/g and 1 more, in the traced run")
+    stands = {"/data/f": Copies("n", "/data/f", "c", 1, 4096, "in use")}
+    (said,) = of_copies({}, stands, Path("/S"))
+    assert said.startswith("/data/f: copies stand and may serve reads") and "replica rm /S" in said
