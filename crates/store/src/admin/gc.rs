@@ -158,23 +158,20 @@ impl Gc<'_> {
         }
         if was_unlinked(store, id)? {
             if let Some(_alone) = alone(store, id)? {
-                to_trash(store, id)?;
-                self.done.unlinked += 1;
+                self.done.unlinked += usize::from(to_trash(store, id)?);
             }
             return Ok(());
         }
         // Its name went with its record.
         if is_container(store, id)? && !has_name(store, id)? {
             if let Some(_alone) = alone(store, id)? {
-                to_trash(store, id)?;
-                self.done.copies += 1;
+                self.done.copies += usize::from(to_trash(store, id)?);
             }
             return Ok(());
         }
         if self.is_unfinished(id)? {
             if let Some(_alone) = alone(store, id)? {
-                to_trash(store, id)?;
-                self.done.unfinished += 1;
+                self.done.unfinished += usize::from(to_trash(store, id)?);
             }
             return Ok(());
         }
@@ -259,8 +256,7 @@ impl Gc<'_> {
             && age_s >= self.options.older_than_s
             && let Some(_alone) = alone(store, id)?
         {
-            to_trash(store, id)?;
-            orphan.purged = true;
+            orphan.purged = to_trash(store, id)?;
         }
         self.done.orphans.push(orphan);
         Ok(())

@@ -23,7 +23,7 @@ use crate::admin::metadata::link::{called, parse_link_record};
 use crate::admin::metadata::publish::{make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
 use crate::admin::metadata::ranges::stretches;
 use crate::admin::metadata::size::{head_size, open_ctl, recovered_size};
-use crate::admin::metadata::trash::remove_file;
+use crate::admin::metadata::trash::{remove_file, to_trash};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
 use crate::ctl::{FLAG_UNLINKED, boot_words};
@@ -272,8 +272,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
         if ctl.header().flags.load(Ordering::SeqCst) & FLAG_UNLINKED != 0 {
             let text = format!("{} was unlinked and its last user was killed", called(store, id));
             if check.repair {
-                let to = store.trash_dir().join(id_text(id));
-                store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
+                to_trash(store, id)?;
             }
             check.found(Severity::Warning, "unlinked", id, text, "`stripewise store fsck --repair` moves it to the trash", check.repair);
         }

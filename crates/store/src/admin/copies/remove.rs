@@ -107,8 +107,9 @@ pub(super) fn discard(store: &Store<'_>, id: u64) -> Result<()> {
     {
         map.ctl().header().flags.fetch_or(FLAG_UNLINKED, Ordering::SeqCst);
     }
-    if let Some(_alone) = alone(store, id)? {
-        to_trash(store, id)?;
+    if let Some(_alone) = alone(store, id)?
+        && to_trash(store, id)?
+    {
         empty_trash(store, id)?;
     }
     Ok(())

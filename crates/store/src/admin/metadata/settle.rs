@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, Found, Journal, Way};
 use super::link::names_file;
 use super::publish::sync_dir;
-use super::trash::{remove_file, to_trash};
+use super::trash::{in_trash, remove_file, to_trash};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::medium::{FsyncPoint, Kind, Others, Stat};
@@ -39,9 +39,8 @@ pub fn recover(store: &Store<'_>, id: u64) -> Result<bool> {
         (Found::Whole(journal), Way::Out) => settle_export(store, id, &journal).map(|_| true),
         // Nothing had been done yet: of an adoption only the directory is there.
         (_, Way::In) => {
-            let to = store.trash_dir().join(id_text(id));
-            store.medium.rename(&dir, &to).doing("move to the trash", &to)?;
-            remove_file(store, id, &to).map(|()| true)
+            to_trash(store, id)?;
+            remove_file(store, id, &in_trash(store, id)).map(|()| true)
         }
         (_, Way::Out) => store.medium.unlink(&path).doing("remove", &path).map(|()| true),
     }
@@ -103,8 +102,8 @@ pub fn settle_adoption(store: &Store<'_>, id: u64, journal: &Journal) -> Result<
 
 /// Takes back what an adoption made before the change of places. From the first step on the file is in the trash, which gc finishes.
 fn undo(store: &Store<'_>, id: u64, journal: &Journal) -> Result<()> {
-    let to = to_trash(store, id)?;
-    discard(store, id, &to, Some(journal))
+    to_trash(store, id)?;
+    discard(store, id, &in_trash(store, id), Some(journal))
 }
 
 /// Removes a file of the trash, with what an adoption left beside the plain file.
@@ -150,8 +149,8 @@ pub fn settle_export(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bo
     let here = store.medium.stat(path).doing("look at", path)?;
     if journal.ino != 0 && here.is_some_and(|s| s.kind == Kind::File && s.ino == journal.ino) {
         sync_dir(store, parent, FsyncPoint::Swap)?;
-        let to = to_trash(store, id)?;
-        remove_file(store, id, &to)?;
+        to_trash(store, id)?;
+        remove_file(store, id, &in_trash(store, id))?;
         return Ok(true);
     }
     if let Some(left) = store.medium.stat(&temporary).doing("look at", &temporary)?
@@ -173,7 +172,7 @@ pub fn settle_export(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bo
 /// # Errors
 /// `Io`.
 pub fn empty_trash(store: &Store<'_>, id: u64) -> Result<()> {
-    let dir = store.trash_dir().join(id_text(id));
+    let dir = in_trash(store, id);
     match journal::find(store, &dir)? {
         Found::Whole(journal) if journal.way == Way::In => discard(store, id, &dir, Some(&journal)),
         _ => remove_file(store, id, &dir),

@@ -1,5 +1,6 @@
 //! The trash: where a file goes that nobody shall find any more, and how it goes for good.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use stripewise_target::names::ObjectName;
@@ -11,20 +12,28 @@ use crate::admin::medium::FsyncPoint;
 use crate::admin::objects;
 use crate::admin::store::Store;
 
-/// Moves a file to the trash, durably; returns where it is now.
+/// Where a file is that was moved to the trash.
+pub fn in_trash(store: &Store<'_>, id: u64) -> PathBuf {
+    store.trash_dir().join(id_text(id))
+}
+
+/// Moves a file to the trash, durably; false when it is not there any more: its last user, who does so too, came first.
 ///
 /// # Errors
 /// Those of the medium.
-pub fn to_trash(store: &Store<'_>, id: u64) -> Result<PathBuf> {
-    let to = store.trash_dir().join(id_text(id));
-    store.medium.rename(&store.file_dir(id), &to).doing("move to the trash", &to)?;
+pub fn to_trash(store: &Store<'_>, id: u64) -> Result<bool> {
+    let (from, to) = (store.file_dir(id), in_trash(store, id));
+    match store.medium.rename(&from, &to) {
+        Err(e) if e.kind() == ErrorKind::NotFound && store.medium.stat(&from).doing("look at", &from)?.is_none() => return Ok(false),
+        moved => moved.doing("move to the trash", &to)?,
+    }
     sync_dir(store, &store.files_dir(), FsyncPoint::Trashed)?;
     sync_dir(store, &store.trash_dir(), FsyncPoint::Trashed)?;
-    Ok(to)
+    Ok(true)
 }
 
 /// Removes a file's objects, then its directory `dir` (in `files/` or `trash/`). In a shared store anybody may make a directory there, of any id: only objects
-/// of its own owner go with it, unless that is root or the store's owner.
+/// of its own owner go with it, unless that is root or the store's owner. Another may be removing it, too.
 ///
 /// # Errors
 /// `Io`.
@@ -42,11 +51,22 @@ pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
     for target in targets {
         objects::sync_target(store, target, FsyncPoint::ObjectsGone)?;
     }
-    for part in store.medium.list(dir).doing("list", dir)? {
+    let parts = match store.medium.list(dir) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        parts => parts.doing("list", dir)?,
+    };
+    for part in parts {
         let part = dir.join(part);
-        store.medium.unlink(&part).doing("remove", &part)?;
+        unless_gone(store.medium.unlink(&part)).doing("remove", &part)?;
     }
-    store.medium.rmdir(dir).doing("remove", dir)?;
+    unless_gone(store.medium.rmdir(dir)).doing("remove", dir)?;
     let parent = dir.parent().unwrap_or(dir);
     store.medium.sync_dir(parent, FsyncPoint::TrashDir).doing("flush", parent)
+}
+
+fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }

@@ -20,8 +20,9 @@ pub fn remove_if_last(store: &Store<'_>, id: u64) -> Result<()> {
     if !was_unlinked(store, id)? {
         return Ok(());
     }
-    if let Some(_alone) = alone(store, id)? {
-        to_trash(store, id)?;
+    if let Some(_alone) = alone(store, id)?
+        && to_trash(store, id)?
+    {
         empty_trash(store, id)?;
     }
     Ok(())
@@ -61,5 +62,8 @@ pub fn alone(store: &Store<'_>, id: u64) -> Result<Option<Option<Box<dyn Lock>>>
     if store.medium.stat(&ctl).doing("look at", &ctl)?.is_none() {
         return Ok(Some(None));
     }
-    Ok(store.medium.try_presence(&ctl, How::Exclusive).doing("lock", &ctl)?.map(Some))
+    match store.medium.try_presence(&ctl, How::Exclusive) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Some(None)),
+        taken => Ok(taken.doing("lock", &ctl)?.map(Some)),
+    }
 }
