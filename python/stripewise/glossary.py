@@ -180,7 +180,7 @@ WORDS: dict[str, Entry] = {
     "p50": Entry("The median: one in two takes no longer."),
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
-    "I/O seconds": Entry("Measured seconds with any read under way, and those with any write, added."),
+    "I/O seconds": Entry("Seconds with any read under way, and those with any write, added; by tune measured."),
     "simulated I/O": Entry(
         "The same seconds in a simulated run of the traced requests: devices and network alone, without the time of "
         "the library, of the program's own processes and of a busy machine."
@@ -277,7 +277,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "files": ("rule",),
     "replicate": ("pattern", "layout", "gain s", "space", "build s"),
     "store replica ls": ("replica", "state"),
-    "simulate": ("MB/s", "of bound", "imbalance", "p50", "p99", "I/O times def", "run times def"),
+    "simulate": (
+        "MB/s", "of bound", "imbalance", "p50", "p99", "I/O seconds", "I/O times def", "run times def",
+    ),
     "tune": (
         "MB/s", "I/O seconds", "simulated I/O", "95 % interval", "times as fast as", "busy", "imbalance", "bound ratio",
         "verified bytes",

@@ -13,16 +13,20 @@ import typer
 
 from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
+from ..layout import Layout
 from ..plan import read_plan
 from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
 from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
+from ..simulate.baseline import baselines, files_of
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
-from ..simulate.run import LOOPS, Compared, compared
+from ..simulate.run import LOOPS, Compared, compared, paths_of
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep
 from ..units import parse_size
+from ..workload import Workload
 from ..workload.describe import read_description
+from ..workload.layouts import read_layouts
 from ..workload.trace import run_end
 from .arguments import flattened
 from .options import JsonOption, names_completed
@@ -108,11 +112,20 @@ class Job:
     """What the command line asks for, and one run of it after another.
 
     With `tells_io` the I/O time of every run is told, which needs what policies plan from: requests of a closed loop.
+    Plans without a policy beside them are compared with DEF and, as `layouts` has them, with how their files lay.
     """
 
-    def __init__(self, policies: Sequence[Policy], plans: Sequence[Path], options: PlanOptions, tells_io: bool) -> None:
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        plans: Sequence[Path],
+        options: PlanOptions,
+        tells_io: bool,
+        layouts: Mapping[str, Layout],
+    ) -> None:
         self.policies = policies
-        self.tells_io = tells_io and bool(policies)
+        self.tells_io = tells_io
+        self.layouts = layouts
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
         self.is_said = False
@@ -120,6 +133,11 @@ class Job:
     def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
         """One run under each policy and each plan."""
         outcomes = []
+        workload = load.workload if self.policies else self._planned(load)
+        beside = [] if self.policies or workload is None else baselines(workload, cluster, self.options, self.layouts)
+        for name, plan in beside:
+            with progress(f"simulating {name}{where}") as step:
+                outcomes.append(simulate_plan(load, cluster, plan, settings, name, False, step))
         for policy in self.policies:
             with progress(f"planning with {policy.name}{where}"):
                 plan = policy.plan(load.workload, cluster, self.options)
@@ -129,7 +147,17 @@ class Job:
         for name, plan in self.plans:
             with progress(f"simulating {name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, bool(self.policies), step))
-        return _with_io(outcomes, load, cluster) if self.tells_io else outcomes
+        return outcomes if workload is None or not self.tells_io else _with_io(outcomes, workload, cluster)
+
+    def _planned(self, load: Load) -> Workload | None:
+        """What the load asks of the files of the plans; None where these are of different files, or of no such ones."""
+        first, *others = ({file.path for file in plan.files} for _, plan in self.plans)
+        if any(paths != first for paths in others):
+            return None
+        # The files of a description are all planned, or the run says which one is not.
+        paths = set(paths_of(load, self.plans[0][1], False)) & first
+        found = files_of(load.workload, paths)
+        return found if found.files else None
 
     def _say_what_is_left(self, load: Load) -> None:
         """Once, what of the load policies did not plan from."""
@@ -143,13 +171,13 @@ class Job:
             )
 
 
-def _with_io(outcomes: Sequence[Outcome], load: Load, cluster: Cluster) -> list[Outcome]:
+def _with_io(outcomes: Sequence[Outcome], workload: Workload, cluster: Cluster) -> list[Outcome]:
     """The runs with their I/O time, and the whole run's, from the very runs that `plan` makes for them.
 
     These know the targets that plans may use, so a plan for others has none.
     """
     active = {target.name for target in cluster.active}
-    trials = Trials([load.workload], cluster)
+    trials = Trials([workload], cluster)
 
     def told(outcome: Outcome) -> Outcome:
         plan = outcome.plan
@@ -179,7 +207,7 @@ def _cells(row: Compared, has_io: bool) -> list[str]:
         shown(report["imbalance"], 3),
         f"{ms('read', 'p50')} / {ms('read', 'p99')}",
         f"{ms('write', 'p50')} / {ms('write', 'p99')}",
-        *([shown(row.io_times_def, 2)] if has_io else []),
+        *([shown(outcome.io_s, 3), shown(row.io_times_def, 2)] if has_io else []),
         shown(row.times_def, 2),
     ]
 
@@ -215,7 +243,12 @@ def print_outcomes(source: str, cluster: Cluster, points: Sequence[tuple[object,
     rows = [(value, compared(outcomes)) for value, outcomes in points]
     has_io = any(row.io_times_def is not None for _, of_point in rows for row in of_point)
     has_def = any(row.times_def is not None for _, of_point in rows for row in of_point)
-    columns = (*([key] if key else []), *_COLUMNS, *(["I/O times def"] if has_io else []), "run times def")
+    columns = (
+        *([key] if key else []),
+        *_COLUMNS,
+        *(["I/O seconds", "I/O times def"] if has_io else []),
+        "run times def",
+    )
     made = table(f"simulated: {source} on {servers}{cluster.source}", *columns, keys=2 if key else 1)
     for value, of_point in rows:
         for row in of_point:
@@ -311,7 +344,9 @@ def simulate(
     described = read_cluster(asked.cluster)
     # Those that `plan` makes know neither read-ahead nor a limit of copies.
     tells_io = asked.trace is not None and asked.loop != "open" and settings == Settings(settings.seed)
-    job = Job(chosen, asked.plan or [], options, tells_io)
+    traced = () if asked.trace is None else read_layouts(asked.trace)
+    layouts = {path: layout for store in traced for path, layout in store.layouts.items()}
+    job = Job(chosen, asked.plan or [], options, tells_io, layouts)
     points: list[tuple[object, Sequence[Outcome]]] = []
     source = ""
     for value, load, changes in _loads(asked, files, seed, swept):

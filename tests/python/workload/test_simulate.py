@@ -15,7 +15,7 @@ from stripewise.cli.main import app
 from stripewise.cluster import read_cluster
 from stripewise.cluster.device import Device
 from stripewise.errors import PlanError, UsageError, WorkloadError
-from stripewise.layout import STRIPES_MAX
+from stripewise.layout import STRIPES_MAX, Layout, Region
 from stripewise.plan import read_plan, write_plan
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.default import EqualStripes
@@ -24,6 +24,7 @@ from stripewise.simulate import load_description, load_trace, scenario, simulate
 from stripewise.simulate.sweep import changed_cluster, parse_sweep
 from stripewise.store.config import StoreConfig, check_store_size
 from stripewise.workload.describe import Description
+from stripewise.workload.layouts import TracedStore, TracedTarget, write_layouts
 from stripewise.workload.zipf import ZipfRun
 from support import KIB, MIB, cluster, page_example
 
@@ -184,9 +185,19 @@ def test_a_plan_alone_runs_a_trace_on_its_files(tmp_path):
     path, servers = trace(tmp_path / "trace.parquet"), toml(tmp_path)[1]
     plan = tmp_path / "plan.json"
     write_plan(policy_named("def").plan(load_trace(path).workload, CLUSTER, OPTIONS), plan)
-    words = ["--trace", str(path), "--cluster", servers, "--plan", str(plan), "--json"]
-    (row,) = json.loads(said(*words))["rows"]
-    assert row["requests"] == 300 and row["times_def"] == 1.0
+    words = ["--trace", str(path), "--cluster", servers, "--plan", str(plan), "--region-size", "1MiB", "--json"]
+    default, row = json.loads(said(*words))["rows"]
+    assert row["requests"] == 300 and row["times_def"] == default["times_def"] == row["io_times_def"] == 1.0
+    assert default["policy"] == "def" and row["policy"] == str(plan) and row["io_s"] == default["io_s"] > 0
+    # How its files lay in the run is a row, too, where that is known of all and the cluster has the targets.
+    names = [each.name for each in CLUSTER.targets]
+    targets = tuple(TracedTarget(name, "hdd", 1, 1e-3, 1e-3, 1e-8, 1e-8) for name in names)
+    lay = {file.path: Layout((Region(0, MIB, ((names[0], MIB),)),)) for file in load_trace(path).workload.files}
+    write_layouts(tmp_path, [TracedStore("/S", targets, lay)])
+    rows = json.loads(said(*words))["rows"]
+    assert [each["policy"] for each in rows] == ["def", "as traced", str(plan)] and rows[1]["io_times_def"] < 1
+    write_layouts(tmp_path, [TracedStore("/S", targets, dict(list(lay.items())[1:]))])
+    assert len(json.loads(said(*words))["rows"]) == 2
     assert "no file matching" in said(*words, "--file", "/data/other", code=1)
 
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -297,7 +297,7 @@ def plan(
     ended = run_end(trace)
     say_partial(workload.source, workload.partial)
     say_of_trace(workload.source, ended=ended.text, left_out=workload.left_out)
-    about = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
+    about: dict[str, Any] = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
     if opened is not None:
         workload = _of_store(workload, opened, asked, files.choice().words() if files.flags else [])
         reserved = opened.used_by_others([each.path for each in workload.files])

@@ -1,0 +1,42 @@
+"""What a plan from a file is compared with where no policy is: the layouts that its files had, and DEF's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from ..cluster import Cluster
+from ..layout import Layout
+from ..plan import FilePlan, Plan, RegionPlan
+from ..policy import POLICIES, PlanOptions
+from ..policy.default import Default
+from ..workload import Workload
+
+#: The name of the files' own layouts in the run.
+AS_TRACED = "as traced"
+
+
+def files_of(workload: Workload, paths: Collection[str]) -> Workload:
+    """The workload on these files alone."""
+    return replace(workload, files=tuple(file for file in workload.files if file.path in paths))
+
+
+def baselines(
+    workload: Workload, cluster: Cluster, options: PlanOptions, layouts: Mapping[str, Layout]
+) -> Iterator[tuple[str, Plan]]:
+    """DEF's plan of the workload, and where it is known for all files and the cluster has the targets, that of their
+    layouts in the run.
+    """
+    plain = replace(options, time_limit_s=None, smooth=None, window_ns=None, sigma=None, servers=None, min_gain=None)
+    default = POLICIES[Default.name].plan(workload, cluster, plain)
+    yield Default.name, default
+    known = {target.name for target in cluster.active}
+    own = {file.path: layouts.get(file.path) for file in workload.files}
+    files = []
+    for file in default.files:
+        layout = own.get(file.path)
+        if layout is None or not {name for region in layout.regions for name, _ in region.stripes} <= known:
+            return
+        regions = tuple(RegionPlan(each.start, each.len, each.stripes) for each in layout.regions)
+        files.append(FilePlan(file.path, None, file.size, regions))
+    yield AS_TRACED, replace(default, policy=AS_TRACED, files=tuple(files))
