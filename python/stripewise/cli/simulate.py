@@ -18,8 +18,8 @@ from ..plan import read_plan
 from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
 from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
+from ..run.baseline import baselines, files_of
 from ..simulate import Load, Outcome, Settings, load_description, load_trace, simulate_plan
-from ..simulate.baseline import baselines, files_of
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
 from ..simulate.run import LOOPS, Compared, compared, paths_of
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep

@@ -22,9 +22,9 @@ from ...plan.migrations import DIRECTIONS
 from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, why_left, windows_text
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
+from ...run.kept_gains import measured_shares
 from ...run.recreated import as_made
 from ...store import Store, plans
-from ...store.measured import measured_shares
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload

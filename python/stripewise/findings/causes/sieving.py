@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...cluster import Cluster
-from ...units import format_size
+from ...units import GRANULE_BYTES, format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
@@ -57,10 +57,15 @@ def _sieved(file: FileFacts, cluster: Cluster) -> Iterator[Finding]:
 
 
 def _advice(calls: MpiCalls | None, write: bool) -> str:
-    """What helps: without sieving each piece pays a startup, so only large ones are better off by that."""
+    """What helps: without sieving each piece pays a startup, so only large ones are better off by that. Reads that come
+    again are served from copies without sieving, where a piece is a page at least.
+    """
     if calls is not None and calls.collective == calls.calls:
         return f"{'write' if write else 'read'} more in each collective call, or in pieces that lie side by side"
     piece = 0 if calls is None or not calls.ranges else calls.bytes // calls.ranges
+    copies = (
+        "" if write or piece < GRANULE_BYTES else "; where later runs read the same, 'stripewise replicate' copies it"
+    )
     if piece > choices.SMALL_BYTES:
-        return f"use collective calls, or set the hint romio_ds_{'write' if write else 'read'} to disable"
-    return "use collective calls, which join the pieces of all processes"
+        return f"use collective calls, or set the hint romio_ds_{'write' if write else 'read'} to disable{copies}"
+    return f"use collective calls, which join the pieces of all processes{copies}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 
 from ..errors import PlanError
-from .config import StoreConfig
-from .kept import read_kept
+from ..store.config import StoreConfig
+from ..store.kept import read_kept
 
 
 def measured_shares(config: StoreConfig) -> tuple[float, ...]:
