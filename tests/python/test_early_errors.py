@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,15 @@ def test_a_sweep_that_no_trace_has_is_named_before_a_library_is_asked_for(cluste
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     command = ("simulate", "--trace", "NONE", "--cluster", "CLUSTER", "--sweep", "processes=1,2", "--plot", "OUT.svg")
     assert "of a trace sweep hservers" in stripewise(*words(command, cluster_toml, tmp_path / "out"), code=2).stderr
+
+
+def test_a_trace_makes_its_directory_and_none_above_it(tmp_path: Path) -> None:
+    from stripewise.errors import UsageError
+    from stripewise.run.collect import trace_directory
+
+    assert trace_directory(tmp_path / "t").is_dir()
+    (tmp_path / "file").touch()
+    for name, why in (("none/x/y", "none/x is not a directory; create it"), ("file", "file is not a directory")):
+        with pytest.raises(UsageError, match=why):
+            trace_directory(tmp_path / name)
+    assert not (tmp_path / "none").exists()

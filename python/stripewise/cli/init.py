@@ -147,9 +147,7 @@ def init(
         made.show()
 
 
-def _known(
-    asked: Request, left: Cluster | None, measuring: MeasureOptions, scratch_bytes: int
-) -> list[FoundTarget]:
+def _known(asked: Request, left: Cluster | None, measuring: MeasureOptions, scratch_bytes: int) -> list[FoundTarget]:
     """The targets with their figures: those of the cluster.toml that was `left`, emulated, measured or assumed."""
     emulated, spots = (asked.emulated(), ()) if asked.emulate else ((), asked.spots())
     if left is not None:

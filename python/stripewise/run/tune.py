@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -73,8 +74,8 @@ class _Circle:
     """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
 
     `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
-    have, `first` the names that renamed files were made with, `known` all names that files were made with, `same` the
-    measured policies whose layouts others propose, too.
+    have, `there` the paths of the files before the first run, `first` the names that renamed files were made with,
+    `known` all names that files were made with, `same` the measured policies whose layouts others propose, too.
     """
 
     temporary: Temporary
@@ -85,6 +86,7 @@ class _Circle:
     ids: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
+    there: frozenset[str] = frozenset()
     first: dict[str, str] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     applied: str = ""
@@ -158,6 +160,7 @@ class Tuner:
         self._keep_room(circle.temporary)
         circle.ids = {file.path: file.id for file in self.store.files()}
         ids = dict(circle.ids)
+        circle.there = frozenset(ids)
         self.show.say("run 1: which files does the program touch?")
         workload, _ = self._run(circle, "first")
         for file in workload.files:
@@ -229,6 +232,7 @@ class Tuner:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
         self._tell_cached(circle.number - 1)
         self._tell_other_work()
+        self._tell_left(circle)
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
@@ -253,6 +257,14 @@ class Tuner:
             cure = "; if each goes on where the last one ended, give --reset CMD" if self.turns.reset is None else ""
             moved = f"the runs moved from {format_size(least)} to {format_size(most)}"
             self._remark(f"{moved}, so their times tell less of layouts{cure}")
+
+    def _tell_left(self, circle: _Circle) -> None:
+        """Remarks on the files that the runs made and left: every run makes its own where their names change."""
+        left = [file for file in self.store.files() if file.path and file.path not in circle.there]
+        if left:
+            remove = shlex.join(["stripewise", "run", "--store", str(self.store.root), "--", "rm", left[0].path])
+            more = f" and {len(left) - 1} more, {format_size(sum(file.size for file in left))} in all" * (len(left) > 1)
+            self._remark(f"the runs made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'")
 
     def _globs(self, circle: _Circle, made: set[str]) -> dict[str, str]:
         """Of files that are made anew, by all names that are known: a run may always make the same ones."""

@@ -27,6 +27,7 @@ from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX, nearest_granules
+from .globs import matches
 from .substitute import on_active
 
 DEFAULT_STRIPE_BYTES = 64 * KIB
@@ -53,6 +54,11 @@ class Rule:
     glob: str
     action: str = "manage"
     layout: str | None = None
+
+
+def manages(rules: Sequence[Rule], path: str) -> bool:
+    """Whether a new file there would go into the store: the first rule that matches says so."""
+    return next((rule.action == "manage" for rule in rules if matches(rule.glob, path)), False)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,14 @@ def placed(paths: Iterable[Path]) -> list[PlacedFile]:
     """The files at `paths`; StoreError for one that is in no store."""
     stores: dict[str, Store] = {}
     return [placed_at(path, stores)[1] for path in paths]
+
+
+def is_plain(path: str) -> bool:
+    """Whether a regular file is there, which no store holds."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def allocated_bytes(store: Store, identity: str, endings: Iterable[str] = PLANE_ENDINGS) -> dict[str, int]:

@@ -9,15 +9,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from .. import native
 from ..errors import PlanError, StoreError, UsageError
 from ..files.parts import held_place, remove_part, replace_part
 from ..plan import Plan, dump_plan
 from ..plan.application import application_of, directory_of, working_directory
 from ..plan.check import check_plan
-from .config import PLANS_DIR, KeptPlan, StoreConfig, read_store
+from .config import PLANS_DIR, KeptPlan, StoreConfig, manages, read_store
 from .globs import matches
 from .kept import check_followed, prepare, read_kept, ruled, targets_named, without_ids
+from .placed import is_plain
 from .rewrite import changing, write_changed
+from .store import Store
 
 
 def keep(
@@ -81,6 +84,48 @@ def forget(root: Path, application: str, processes: int | None = None, directory
         write_changed(config, replace(config, plans=tuple(left)))
         _sweep(config, left)
     return gone
+
+
+def check_files(store: Store, plan: Plan, source: Path | str, is_kept: bool = False) -> list[str]:
+    """Remarks on planned files that are not the store's now; where it keeps the plan, not on those that are yet to be
+    made. PlanError where they are another store's.
+    """
+    others: dict[str, list[str]] = {}
+    plain: list[str] = []
+    missing: list[str] = []
+    for file in plan.files:
+        found = native.call("store_resolve", file.path) if file.path.startswith("/") else None
+        if found and Path(found["store"]).resolve() != store.root.resolve():
+            others.setdefault(str(found["store"]), []).append(file.path)
+        elif not found:
+            (plain if is_plain(file.path) else missing).append(file.path)
+    for root, paths in others.items():
+        keep = shlex.join(["stripewise", "store", "plan", "add", root, str(source)])
+        apply = shlex.join(["stripewise", "apply", str(source), "--store", root])
+        raise PlanError(
+            f"{source}: is a plan for another store: {paths[0]}{_more(paths)} lies in {root}, not in {store.root}; "
+            f"there, {apply}, or to keep it, {keep}"
+        )
+    remarks = []
+    if plain:
+        adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), plain[0]])
+        remarks.append(f"{source}: {plain[0]}{_more(plain)} is a plain file, which the plan does not move; {adopt}")
+    outside = [path for path in missing if not manages(store.config.rules, path)]
+    if outside:
+        remarks.append(
+            f"{source}: {outside[0]}{_more(outside)} is not there, nor where {store.root} takes new files; is it a "
+            "plan for this store?"
+        )
+    elif missing and not is_kept:
+        remarks.append(
+            f"{source}: {missing[0]}{_more(missing)} is not there now; it can be laid out when it is made, by a run "
+            "that follows the plan once the store keeps it"
+        )
+    return remarks
+
+
+def _more(paths: list[str]) -> str:
+    return f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
 
 
 def that_lay_out(config: StoreConfig, globs: Iterable[str]) -> list[KeptPlan]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..workload import Workload
 from ..workload.renames import as_renamed, renames_in
-from .config import Rule
-from .globs import manage_globs, matches
+from .config import Rule, manages
+from .globs import manage_globs
+from .placed import is_plain
 from .store import Store
 
 
@@ -35,7 +35,7 @@ def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -
     ones, and the command that takes them into it; empty where there are none. Only new files go into a store.
     """
     rules = (*map(Rule, manage_globs(manage)), *store.config.rules)
-    plain = [file.path for file in workload.files if _is_plain(file.path) and _is_managed_place(file.path, rules)]
+    plain = [file.path for file in workload.files if is_plain(file.path) and manages(rules, file.path)]
     if not plain:
         return ""
     first = plain[0]
@@ -57,7 +57,7 @@ def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), i
         beside += " (DIR: a trace by 'stripewise run --trace DIR', collected)"
     if advice := adopt_advice(workload, store, manage):
         return f"{advice}; or leave it, and {beside}"
-    plain = [file.path for file in workload.files if _is_plain(file.path)]
+    plain = [file.path for file in workload.files if is_plain(file.path)]
     if not plain:
         return ""
     others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""
@@ -66,15 +66,3 @@ def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), i
         f"{os.path.basename(plain[0])} is a plain file elsewhere{others}; take it in where it is: {adopt}; or leave it "
         f"plain, and {beside}"
     )
-
-
-def _is_plain(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
-def _is_managed_place(path: str, rules: Sequence[Rule]) -> bool:
-    """Whether a new file there would go into the store: the first rule that matches says so."""
-    return next((rule.action == "manage" for rule in rules if matches(rule.glob, path)), False)

@@ -68,6 +68,10 @@ def test_no_templates_where_they_are_not_wanted_or_nothing_was_made(make_store: 
     stripewise("collect", trace)
     stripewise("plan", trace, "--store", store.root, "-o", plan)
     assert "made_as" not in plan.read_text()
+    said = stripewise("apply", plan, "--store", store.root, "--anyway").out
+    command = f"stripewise store template add {store.root} {store.data}/shared.bin --like {store.data}/shared.bin"
+    assert f"no template for {store.data}/shared.bin" in " ".join(said.split()) and f"  {command}\n" in said, said
+    stripewise("apply", plan, "--store", store.root, "--anyway", "--no-templates")
     decided = json.loads(plan.read_text())
     decided["files"][0]["made_as"] = f"{store.data}/sha*"
     plan.write_text(json.dumps(decided))

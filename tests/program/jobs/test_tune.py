@@ -338,6 +338,7 @@ def test_kept_traces_are_shown_by_the_command_that_is_printed(make_store: Maker)
     assert words[:3] == ["stripewise", "show", f"{traces}/psa-collected"] and "def-collected" in words[4], said.report
     page = store.base / words.pop()
     assert page.name == "tune.html"
+    assert f"their traces stay in {traces}; once seen, they may be deleted: rm -r '{traces}'\n" in said.err, said.report
     stripewise(*words[1:], page)
     assert page.exists()
     for verb in ("show", "collect"):
@@ -397,6 +398,8 @@ def test_a_reset_by_way_of_the_library_leaves_new_files_the_layouts_of_the_turn(
         tune(store, "--policy", "psa", "--repeat", "1", "--reset", reset, "--", "python3", "-c", READER, file)
     )
     assert not any("not laid out as planned" in remark for remark in said["remarks"]), said
+    rm = shlex.join(["stripewise", "run", "--store", str(store.root), "--", "rm", str(file)])
+    assert f"the runs made, and left, {file}; what is not wanted goes with '{rm}'" in said["remarks"], said
     info = Opened(store.root).info()
     assert info["toml_sha256"] == Opened(store.root).config.digest()
 
@@ -413,4 +416,12 @@ def test_a_run_beside_a_tune_moves_nothing_under_it(make_store: Maker) -> None:
         assert "following the plan" in said.err and "a tune is at work on this store" in said.err, said.report
         refused = stripewise("run", "--store", store.root, "--migrate", plan, "--", "cat", file, code=1)
         assert "a tune is at work on this store" in refused.err, refused.report
+        root = store.root
+        for words in (
+            ("apply", plan, "--store", root),
+            ("migrate", plan, "--store", root),
+            ("store", "drain", root, "t0"),
+        ):
+            refused = stripewise(*words, code=1)
+            assert "a tune is at work on this store, under which nothing moves" in refused.err, refused.report
     assert cycles_of(store, file) == before

@@ -132,12 +132,11 @@ def test_whole_directories_go_in_and_out(make_store: Maker) -> None:
 INTERRUPTED = """
 import signal, sys
 from stripewise.cli import main
-from stripewise.store import adoption, transfer
+from stripewise.store import transfer
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 name, number, calls = sys.argv.pop(1), int(sys.argv.pop(1)), 0
-place = adoption if name == "adopt" else transfer
-real = getattr(place, name)
+real = getattr(transfer, name)
 
 def work(*given):
     global calls
@@ -147,7 +146,7 @@ def work(*given):
         signal.raise_signal(signal.SIGINT)
     return done
 
-setattr(place, name, work)
+setattr(transfer, name, work)
 main.main()
 """
 

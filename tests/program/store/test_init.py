@@ -229,10 +229,7 @@ REFUSED = {
     "a store in what is not empty": (["d0", "--store", "other"], ["other", "keep"]),
     "a store in a target": (["d0", "--store", "theirs/stripewise-store/s"], ["would lie in", "/some/other"]),
     "nothing to manage": (["d0", "--manage", "/proc"], ["/proc", "never managed"]),
-    "a cluster that is there": (
-        ["d0", "-o", "me/taken.toml"],
-        ["taken.toml describes no targets", "other.toml", "rm "],
-    ),
+    "a cluster that is there": (["d0", "-o", "me/taken.toml"], ["taken.toml describes no targets", "rm "]),
     "a cluster nowhere": (["d0", "-o", "no/c.toml"], ["-o", "no"]),
     "an unknown target": (["d0", "--class", "d7=ssd"], ["d7", "targets are called d0"]),
     "an unknown class": (["d0", "--class", "d0=tape"], ["tape", "hdd, ssd"]),

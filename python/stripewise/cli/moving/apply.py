@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +16,12 @@ from ...plan import Plan, read_plan
 from ...plan.check import check_plan
 from ...plan.summary import run_moving, summary_of, why_left
 from ...store import Store, templates
+from ...store.config import read_store
+from ...store.globs import escape, matches
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
-from ..output import print_json, printable, progress, say
+from ..output import print_json, printable, progress, say, wrapped
 
 
 @flattened
@@ -77,6 +80,8 @@ def apply(
             )
         else:
             typer.echo(f"{result.files} file(s) lie as planned already: nothing was moved")
+        if leave_templates and result.signal is None:
+            _say_without(opened, decided)
         for glob in anew:
             typer.echo(f"new files matching {printable(glob)} are laid out {_like(decided, glob)}")
         if anew:
@@ -109,6 +114,21 @@ def _like(plan: Plan, glob: str) -> str:
         return "as planned"
     largest = max(of_glob, key=lambda file: file.size)
     return f"like {printable(largest.path)}, the largest of {len(of_glob)} planned files, which have different layouts"
+
+
+def _say_without(store: Store, plan: Plan) -> None:
+    """Says which files have no template, for nothing tells that the traced run made them; and the cure."""
+    held = templates.templates_in(read_store(store.root))
+    left = [
+        file.path for file in plan.files if not file.made_as and not any(matches(rule.glob, file.path) for rule in held)
+    ]
+    if not left:
+        return
+    more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
+    words = ["stripewise", "store", "template", "add", str(store.root), escape(left[0]), "--like", left[0]]
+    said = f"no template for {left[0]}{more}, which the traced run did not make anew: where it is removed and made "
+    typer.echo(wrapped(printable(f"{said}again, it lies like other new files, unless you add one:")))
+    typer.echo(printable(f"  {shlex.join(words)}"))
 
 
 def _templates(plan: Plan) -> dict[str, Layout]:

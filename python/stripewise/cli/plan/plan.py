@@ -211,10 +211,16 @@ def _no_devices(trace: Path) -> UsageError:
     )
 
 
-def _check(path: Path, cluster: Path | None, json: bool) -> None:
+def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> None:
+    """Holds a plan against a cluster, and against a store: its targets and its files."""
     plan = read_plan(path)
-    described = None if cluster is None else read_cluster(cluster)
-    remarks = [] if described is None else check_plan(plan, described, path)
+    store = None if root is None else Store(root)
+    described = read_cluster(cluster) if cluster is not None else store.config.cluster if store else None
+    # First, for what else is wrong with a plan of another store tells little.
+    remarks = [] if store is None else plans.check_files(store, plan, path)
+    remarks += [] if described is None else check_plan(plan, described, path)
+    if store is not None and described is not store.config.cluster:
+        remarks += [each for each in check_plan(plan, store.config.cluster, path) if each not in remarks]
     summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
     if json:
         print_json({"ok": True, "remarks": remarks, **summary.as_json(), "layouts": layouts_json(plan)})
@@ -273,8 +279,8 @@ def plan(
     trace, cluster, output = asked.trace, asked.cluster, asked.output
     if asked.check is not None:
         if trace is not None or output is not None or asked.keep:
-            raise UsageError("--check: takes only a plan and --cluster; leave out the trace, -o and --keep")
-        _check(asked.check, cluster, json)
+            raise UsageError("--check: takes a plan, --cluster and --store; leave out the trace, -o and --keep")
+        _check(asked.check, cluster, asked.store, json)
         return
     if trace is None:
         raise UsageError("plan: give a collected TRACE, or --check plan.json")

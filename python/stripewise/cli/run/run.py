@@ -12,17 +12,17 @@ from typing import Annotated
 import typer
 
 from ...doctor import program
-from ...errors import PlanError, StoreError, UsageError
-from ...files.parts import is_locked
+from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
+from ...moving.mover_session import check_untuned
 from ...plan import Plan
 from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
 from ...store import Store
-from ...store.config import PROCESSES_MAX, TUNE_LOCK, KeptPlan
+from ...store.config import PROCESSES_MAX, KeptPlan
 from ...store.kept import pick, prepare
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
@@ -128,10 +128,8 @@ def run(
     mover_words = limits.words()
     opened = None if store is None else Store(store)
     root = None if opened is None else opened.root
-    if opened and migrate and is_locked(opened.root, TUNE_LOCK):
-        raise StoreError(
-            f"{opened.root}: a tune is at work on this store, under which nothing moves; wait until it ends"
-        )
+    if opened and migrate:
+        check_untuned(opened.root)
     logs = None if trace is None else trace_directory(trace)
     followed = _followed(opened, command, kept) if opened and kept.follow and migrate is None else None
     env = runner.environment(

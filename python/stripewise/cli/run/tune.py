@@ -163,6 +163,8 @@ def _say_traces(tuned: Tuned, traces: Path) -> None:
     if shown_first != first:
         words += ["--beside", f"{traces}/{first}-collected", "--html", "tune.html"]
     typer.echo(f"see the runs: {printable(shlex.join(words))}")
+    delete = shlex.join(["rm", "-r", str(traces)])
+    typer.echo(printable(f"their traces stay in {traces}; once seen, they may be deleted: {delete}"))
 
 
 def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:

@@ -47,8 +47,10 @@ def add(
     It replaces the plan kept for the same application and number of processes. Where a relative word of the application
     leads from this directory to a planned file, only runs in this directory follow the plan.
     """
-    kept, remarks = plans.keep(Store(store).root, read_plan(plan), plan, application, processes)
-    for remark in remarks:
+    opened, decided = Store(store), read_plan(plan)
+    about = plans.check_files(opened, decided, plan, is_kept=True)
+    kept, remarks = plans.keep(opened.root, decided, plan, application, processes)
+    for remark in [*about, *remarks]:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
 

@@ -12,7 +12,7 @@ import typer
 
 from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
-from ...store import Store, adoption, transfer
+from ...store import Store, transfer
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -114,7 +114,7 @@ def adopt(
     def come_in(path: Path) -> dict[str, Any]:
         if path.is_dir() and not path.is_symlink():
             raise StoreError(f"{path}: is a directory; -r {path} takes all plain files below it")
-        return transfer.retry_while_open(lambda: adoption.adopt(opened, path, text, not without_lease), wait)
+        return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
 
     each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files), json)
 
