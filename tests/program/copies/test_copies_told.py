@@ -79,3 +79,24 @@ def test_what_copies_serve_and_what_they_cost_is_told(store: Store, tmp_path: Pa
     assert "its copies are removed: evicted" in " ".join(way.split())
     assert json.loads(stripewise("store", "replica", "ls", store.root, "--json").out) == []
     assert "copied_writes" not in stripewise("show", used, "--json").out
+
+
+def test_a_plan_is_for_the_trace_s_own_store_and_names_what_copies_served(store: Store) -> None:
+    stripewise("run", "--store", store.root, "--", "python3", "-c", PROGRAM, store.data / "f", "make")
+    stripewise("replicate", traced(store, "plain"), "--store", store.root)
+    used, plan = traced(store, "used"), store.base / "plan.json"
+    said = stripewise("plan", used, "--policy", "h2dp", "-o", plan)
+    assert f"planned for {store.root}, the store that has its files" in said.err
+    assert "copies served 256 read(s), 4.0 MiB, of " in said.err and "as if the files themselves had" in said.err
+    # Three directories of one machine: what init says of them, and the model does not know.
+    assert "share " in said.err and "the model takes them as separate devices" in said.err
+    assert f"stripewise apply {plan} --store {store.root}" in said.out
+    assert next(iter(json.loads(stripewise("plan", used, "--json").out)["copied"].values()))["reads"] == 256
+    # A plain file's trace names the store of its run.
+    outside = store.plain / "outside"
+    outside.write_bytes(bytes(1 << 20))
+    trace = store.base / "outside-trace"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "md5sum", outside)
+    told = stripewise("collect", trace).out
+    assert f"stripewise plan {trace} --cluster {store.root} -o plan.json" in told
+    assert f"stripewise store adopt --store {store.root} {outside}" in told and " STORE" not in told
