@@ -33,4 +33,6 @@ def test_a_trace_of_one_store_is_planned_for_it_and_says_what_copies_served(a_tr
     assert said.startswith("copies served 4 read(s), 12.0 KiB, of /data/g and 1 more, in the traced run")
     stands = {"/data/f": Copies("n", "/data/f", "c", 1, 4096, "in use")}
     (said,) = of_copies({}, stands, Path("/S"))
-    assert said.startswith("/data/f: copies stand and may serve reads") and "replica rm /S" in said
+    assert said.startswith("/data/f: copies stand and may serve reads") and said.endswith(
+        "store replica rm /S /data/f)"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +18,8 @@ from ...workload.copied import Copied, copied_text
 
 def of_copies(copied: Mapping[str, Copied], standing: Mapping[str, Copies], store: Path | None) -> Iterator[str]:
     """Sentences on files whose reads copies served, or whose copies the store has now, which may serve them."""
-    cure = "" if store is None or not standing else f" ('stripewise store replica rm {store}' drops copies)"
+    words = ["stripewise", "store", "replica", "rm", str(store), *itertools.islice(standing, 1)]
+    cure = "" if store is None or not standing else f" (copies are dropped by: {shlex.join(words)})"
     if said := copied_text(copied):
         yield f"{said}, in the traced run; the plan and its gains are as if the files themselves had{cure}"
     elif standing:
