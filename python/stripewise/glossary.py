@@ -57,9 +57,9 @@ WORDS: dict[str, Entry] = {
     "s": Entry("Stripe width on SServers; in other headings: seconds.", f"{_H2DP}, Algorithm 1"),
     "container": Entry("The managed file that holds the copies of one file."),
     "state": Entry(
-        "Of copies: in use; with so much stale, where that much of a managed file was written without its copies (it "
-        "is read from the file's home); changed or gone, as the file is; dropped by who opened a plain one for writing; "
-        "unfinished, being made or interrupted; damaged."
+        "Of copies: in use; with so much stale, where that much of a managed file was written without its copies "
+        "(it is read from the file's home); changed or gone, as the file is; dropped by who opened a plain one for "
+        "writing; unfinished, being made or interrupted; damaged."
     ),
     "rotated": Entry("Of stripes: the regions of a row have one cycle, each begun at another of its targets."),
     "rule": Entry(

@@ -169,7 +169,10 @@ def test_what_cannot_be_drained_is_told_before_anything_moves(make_store: Maker)
     assert [row["state"] for row in rows] == ["active"] * 3
     extra = store.base / "extra"
     extra.mkdir()
-    stripewise("store", "add", store.root, "t3", "--path", extra, "--class", "hdd", "--capacity", "40MiB")
+    words = ("store", "add", store.root, "t3", "--path", extra, "--class", "hdd", "--capacity", "40MiB")
+    kind, figures, measure = stripewise(*words).out.splitlines()
+    assert kind.endswith(f"target t3 in {extra}, of kind dir") and "those of t0 (--like): read 0.000 ms" in figures
+    assert measure == f"to measure its own: stripewise calibrate --store {store.root} --target t3 --apply"
     stripewise("store", "drain", store.root, "t1", "--remove")
     assert free(store) > 20 * MIB
 
