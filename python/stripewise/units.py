@@ -91,17 +91,13 @@ def seconds_text(seconds: float) -> str:
     if abs(seconds) >= 1000:
         return f"{seconds:,.0f}"
     said = f"{seconds:.3g}"
-    return (
-        said
-        if "e" not in said
-        else f"{seconds:,.0f}"
-        if abs(seconds) >= 1
-        else f"{seconds:.9f}".rstrip("0").rstrip(".")
-    )
+    if "e" not in said:
+        return said
+    return f"{seconds:,.0f}" if abs(seconds) >= 1 else f"{seconds:.9f}".rstrip("0").rstrip(".")
 
 
 def time_text(seconds: float) -> str:
-    """A time with three significant digits in the largest unit in which it is 1 or more: `340 us`, `12.5 ms`, `4.8 s`."""
+    """A time with three significant digits in the largest unit in which it is 1 or more: `340 us`, `4.8 s`."""
     for unit_s, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= unit_s * 0.9995:
             return f"{seconds_text(seconds / unit_s)} {name}"

@@ -12,8 +12,16 @@ from test_cli import stripewise
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 ns"), (3.5e-8, "35 ns"), (3.4e-4, "340 us"), (0.0125, "12.5 ms"), (0.99999, "1 s"), (4.8, "4.8 s")]
-    + [(4800, "4,800 s"), (999.6, "1,000 s")],
+    [
+        (0, "0 ns"),
+        (3.5e-8, "35 ns"),
+        (3.4e-4, "340 us"),
+        (0.0125, "12.5 ms"),
+        (0.99999, "1 s"),
+        (4.8, "4.8 s"),
+        (4800, "4,800 s"),
+        (999.6, "1,000 s"),
+    ],
 )
 def test_a_time_has_the_unit_in_which_it_is_one_or_more(seconds, text):
     assert time_text(seconds) == text
