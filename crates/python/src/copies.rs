@@ -17,18 +17,16 @@ use crate::store::{as_json, text, with_store};
 #[pyfunction]
 #[pyo3(signature = (store, path, spec_json, lease=true, bytes_per_s=0))]
 fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: String, lease: bool, bytes_per_s: u64) -> PyResult<String> {
-    let mut stopped: Option<PyErr> = None;
-    let result = with_store(py, &store, |s| {
+    with_store(py, &store, |s| {
         let begin = Instant::now();
-        let mut step = |_, _| Python::attach(|py| py.check_signals()).map_err(|e| stopped = Some(e)).is_ok();
+        let mut step = |_, _| s.go_on().is_ok();
         let made = make(s, &place(&path)?, &ReplicasJson::parse(&spec_json)?, Options { lease, bytes_per_s }, &mut step)?;
         let mut value = as_json(&made)?;
         if let Some(object) = value.as_object_mut() {
             object.insert("seconds".into(), json!(begin.elapsed().as_secs_f64()));
         }
         Ok(text(&value))
-    });
-    stopped.map_or(result, Err)
+    })
 }
 
 /// The copies of a store: {"copies": [{"name", "path", "container", "replicas", "bytes", "state"}]}.

@@ -1,6 +1,7 @@
 //! Stores for Python: JSON text in and out (docs/formats.md), the interpreter released while the disk works.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
@@ -27,12 +28,24 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Opens a store and works on it. A signal whose handler raises ends what takes long, at a place where that does no harm.
 pub(crate) fn with_store<T: Send>(py: Python<'_>, path: &Path, work: impl FnOnce(&Store<'_>) -> Result<T> + Send) -> PyResult<T> {
-    py.detach(|| {
+    let stopped = Mutex::new(None);
+    let goes_on = || match Python::attach(|py| py.check_signals()) {
+        Ok(()) => true,
+        Err(e) => {
+            stopped.lock().unwrap_or_else(PoisonError::into_inner).replace(e);
+            false
+        }
+    };
+    let result = py.detach(|| {
         let disk = RealDisk::new();
-        work(&Store::open(&disk, &absolute(path)?)?)
-    })
-    .map_err(from_store)
+        work(&Store { asked: Some(&goes_on), ..Store::open(&disk, &absolute(path)?)? })
+    });
+    match stopped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(e) => Err(e),
+        None => result.map_err(from_store),
+    }
 }
 
 pub(crate) fn text(value: &Value) -> String {

@@ -98,12 +98,14 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
     gc.slots()?;
     gc.copies()?;
     for id in store.ids()? {
+        store.go_on()?;
         // One that cannot be looked at keeps nobody else from being collected.
         if let Err(e) = gc.file(id) {
             gc.done.problems.push(e.to_string());
         }
     }
     for id in store.ids_in(&store.trash_dir())? {
+        store.go_on()?;
         if let Err(e) = gc.trash(id) {
             gc.done.problems.push(e.to_string());
         }

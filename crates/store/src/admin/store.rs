@@ -61,6 +61,8 @@ pub struct Store<'m> {
     pub rules: Vec<RuleInfo>,
     /// Checksum of store.bin: tells one configuration from another.
     pub config: u32,
+    /// Says whether to go on with what takes long; without one it does.
+    pub asked: Option<&'m (dyn Fn() -> bool + Sync)>,
 }
 
 fn bin_error(path: &Path, e: BinError) -> StoreError {
@@ -81,6 +83,17 @@ pub fn layout_error(path: &Path, e: LayoutError) -> StoreError {
 }
 
 impl<'m> Store<'m> {
+    /// Whoever copies, reads or looks at much asks this between two pieces, where an error leaves nothing half done.
+    ///
+    /// # Errors
+    /// `Stopped` when somebody wants it to end.
+    pub fn go_on(&self) -> Result<()> {
+        match self.asked {
+            Some(asked) if !asked() => Err(StoreError::Stopped("stopped; what was done so far stands, and what was half done was taken back".into())),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens the store at an absolute path.
     ///
     /// # Errors
@@ -133,6 +146,7 @@ impl<'m> Store<'m> {
             targets,
             rules,
             config: view.checksum(),
+            asked: None,
         })
     }
 

@@ -4,8 +4,10 @@
 use crate::common::crashes::Crashes;
 use crate::common::*;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use stripewise_store::admin::check::findings::{Options, Severity};
 use stripewise_store::admin::check::fsck::fsck;
+use stripewise_store::admin::check::scrub;
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Kind, Names, Open};
@@ -286,4 +288,42 @@ fn holes_stay_holes_in_and_out() {
     export_it(&disk).unwrap();
     let after = disk.stat(&path()).unwrap().unwrap();
     assert_eq!((after.allocated_bytes, after.size), (before, SIZE as u64));
+}
+
+/// Runs `work` on a store that is told to stop at its first question, at its second, and so on; returns how often it was stopped.
+fn stopped_at_each_question(
+    disk: impl Fn() -> FakeDisk,
+    work: impl Fn(&Store<'_>) -> Result<(), StoreError>,
+    is_whole: impl Fn(&FakeDisk) -> Option<String>,
+) -> usize {
+    for question in 0.. {
+        let (disk, asked) = (disk(), AtomicUsize::new(0));
+        let goes_on = || asked.fetch_add(1, Ordering::SeqCst) < question;
+        let ended = work(&Store { asked: Some(&goes_on), ..Store::open(&disk, &root()).unwrap() });
+        assert_eq!(is_whole(&disk), None, "question {question}");
+        match ended {
+            Ok(()) => return question,
+            Err(e) => assert!(matches!(e, StoreError::Stopped(_)), "question {question}: {e}"),
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn who_is_asked_to_stop_stops_and_leaves_the_file_plain_or_managed() {
+    let adopt = |store: &Store<'_>| adopt::adopt(store, ID, &path(), None, true).map(drop);
+    let export = |store: &Store<'_>| export::export(store, &path()).map(drop);
+    let (plain, adopted) = (|| disk_with_plain_file(true), || disk_with_adopted_file(true));
+    // Before each part that is copied, and each of the two objects that is summed.
+    assert_eq!(stopped_at_each_question(plain, adopt, |disk| violation(disk, None)), PARTS.len() + 2);
+    assert_eq!(stopped_at_each_question(adopted, export, |disk| violation(disk, None)), 1);
+    type Look = fn(&Store<'_>) -> Result<(), StoreError>;
+    let looks: [Look; 3] = [
+        |store| fsck(store, Options::default()).map(drop),
+        |store| gc(store, &gc::Options::default()).map(drop),
+        |store| scrub::scrub_file(store, ID, &scrub::Pace::new(0), &mut scrub::Scrubbed::default()),
+    ];
+    for look in looks {
+        assert!(stopped_at_each_question(adopted, look, |disk| violation(disk, Some(true))) > 0);
+    }
 }

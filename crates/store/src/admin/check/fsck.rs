@@ -41,6 +41,7 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     let mut check = Check { store, repair: options.repair && lock.is_some(), idle: lock.is_some(), sound, report, links: BTreeMap::new() };
     let ids = store.ids()?;
     for id in &ids {
+        store.go_on()?;
         check.report.files += 1;
         if let Err(e) = check_file(&mut check, *id) {
             let finding =

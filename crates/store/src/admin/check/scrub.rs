@@ -10,7 +10,7 @@ use stripewise_layout::{GRANULE, Table};
 use stripewise_target::interface::{Object, Opening};
 
 use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
-use crate::admin::error::{Context, Result};
+use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::{current_size, link_path};
 use crate::admin::metadata::publish::{objects_of, objects_reached};
@@ -121,6 +121,7 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
             });
         };
         match sum_object(store, id, object, pace, &mut done.bytes) {
+            Err(e @ StoreError::Stopped(_)) => return Err(e),
             Err(e) => report(Vec::new(), format!("it cannot be read: {e}")),
             Ok(None) => done.busy += 1,
             Ok(Some(now)) => match before.get(&object) {
@@ -174,6 +175,7 @@ fn sum_object(store: &Store<'_>, id: u64, object: ObjectId, pace: &Pace, read: &
     let mut buf = vec![0u8; BLOCK_BYTES.min(before.size) as usize];
     let mut at = 0;
     while at < before.size {
+        store.go_on()?;
         let len = BLOCK_BYTES.min(before.size - at);
         let hole = handle.next_data(at).doing("read", path)?.is_none_or(|(from, _)| from >= at + len);
         blocks.push(match buf.get_mut(..len as usize) {

@@ -127,6 +127,7 @@ impl<'a> Objects<'a> {
         let mut buf = vec![0u8; CHUNK_BYTES.min(to.saturating_sub(from)) as usize];
         let mut at = from;
         while at < to {
+            self.store.go_on()?;
             let end = to.min(at + CHUNK_BYTES);
             let Some(chunk) = buf.get_mut(..(end - at) as usize) else { break };
             let data = self.read(at, chunk).map_err(|e| if at > from { cut_short(e, at) } else { e })?;

@@ -145,6 +145,7 @@ impl Adoption<'_> {
         for &(from, to) in data {
             let mut at = from;
             while at < to {
+                self.store.go_on()?;
                 self.still_alone()?;
                 buf.resize(CHUNK_BYTES.min(to - at) as usize, 0);
                 let got = self.source.read_at(&mut buf, at).doing("read", path)?;
