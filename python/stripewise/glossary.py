@@ -185,6 +185,11 @@ WORDS: dict[str, Entry] = {
         "The same seconds in a simulated run of the traced requests: devices and network alone, without the time of "
         "the library, of the program's own processes and of a busy machine."
     ),
+    "simulated seconds": Entry("Of the whole run, with the program's own time between requests; nothing was measured."),
+    "times original": Entry(
+        "With replicas: the simulated seconds from the files as they lie over those of the row; building is not "
+        "counted."
+    ),
     "times as fast as": Entry("I/O seconds of the layout that is named over those of this one."),
     "verified bytes": Entry("Bytes that the program said it compared with what it had written, where it says so."),
     "busy": Entry("Time that a device was at work (-: not known); with %: its share of the run."),
@@ -279,6 +284,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "store replica ls": ("replica", "state"),
     "simulate": (
         "MB/s", "of bound", "imbalance", "p50", "p99", "I/O seconds", "I/O times def", "run times def",
+        "manager", "replica", "simulated seconds", "times original",
     ),
     "tune": (
         "MB/s", "I/O seconds", "simulated I/O", "95 % interval", "times as fast as", "busy", "imbalance", "bound ratio",

@@ -40,6 +40,7 @@ from .plan.options import (
     require_window,
     say_of_trace,
 )
+from .simulate_replicas import compare_replicas
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,14 @@ class SimulateRequest:
         str | None,
         typer.Option(
             "--loop", metavar="LOOP", help="Arrivals of a trace: closed (keep think times) or open (keep start times)."
+        ),
+    ] = None
+    replicas: Annotated[
+        Path | None,
+        typer.Option(
+            "--replicas",
+            metavar="FILE",
+            help="Replicas to serve a trace from: what 'replicate --what-if --json' printed; in place of policies.",
         ),
     ] = None
     plot: Annotated[
@@ -307,6 +316,21 @@ def _plot(path: Path, source: str, points: Sequence[tuple[object, Sequence[Outco
         plot_comparison(points[0][1], path, name)
 
 
+def _refuse_beside_replicas(asked: SimulateRequest, copying: CopyOptions) -> None:
+    """UsageError for what does not go with --replicas."""
+    given = {
+        "--workload": asked.workload is not None,
+        "--policy": asked.policy is not None,
+        "--plan": bool(asked.plan),
+        "--sweep": asked.sweep is not None,
+        "--loop open": asked.loop == "open",
+        "--plot": asked.plot is not None,
+        "--bandwidth": copying.bandwidth != "0",
+    }
+    for option in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"{option}: does not go with --replicas, which are of a trace, on its files; leave one out")
+
+
 @flattened
 def simulate(
     *,
@@ -332,6 +356,12 @@ def simulate(
     swept = None if asked.sweep is None else parse_sweep(asked.sweep)
     if asked.trace is not None and swept is not None and not swept.is_of_servers:
         raise UsageError(f"--sweep: {swept.key} is a key of a --workload; of a trace sweep hservers or sservers")
+    if asked.replicas is not None:
+        _refuse_beside_replicas(asked, copying)
+        assert asked.trace is not None  # or it was refused
+        settings = copying.settings(1 if seed is None else seed)
+        compare_replicas(asked.trace, asked.cluster, asked.replicas, files, settings, json)
+        return
     if asked.plot is not None:
         check_plot_path(asked.plot)
     chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")

@@ -44,6 +44,11 @@ class StridedBlocks:
         """Of all blocks."""
         return self.block * self.count
 
+    @property
+    def reach(self) -> int:
+        """Bytes from the base to the end of the last block."""
+        return self.block + sum(stride * (count - 1) for stride, count in self.dims)
+
     def offsets(self) -> Int:
         """The first logical byte of each block, shape (count,), in the order of the loops."""
         found = np.array([self.base], dtype=np.int64)

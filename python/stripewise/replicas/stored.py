@@ -1,4 +1,6 @@
-"""RADAR's sets that stand, read from the `--json` of the run that chose them (docs/traces/replicas.md)."""
+"""What managers chose, read from the `--json` of the run that chose it (docs/traces/replicas.md): the replicas of each,
+and RADAR's sets that stand.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,64 @@ from ..errors import WorkloadError
 from ..files.fields import Fields, read_json
 from ..layout import Layout, parse_regions
 from ..units import OFFSET_BYTES_MAX
-from .blocks import DIMS_MAX, StridedBlocks
+from .blocks import DIMS_MAX, Standing, StridedBlocks
 from .candidate import STANDS, VERSION, Candidate, ReplicaSet
 
 #: The most that a time or an age can be.
 SECONDS_MAX = 1e12
+#: Blocks of one replica that are looked up; each takes some 24 bytes.
+BLOCKS_MAX = 1 << 24
+_WHAT = "what 'stripewise replicate --what-if --json' printed"
 
 
 def read_stored(path: Path) -> tuple[ReplicaSet, ...]:
     """The sets in a file of `replicate --what-if --json`, of all its managers; WorkloadError with file and key."""
-    return sets_in(read_json(path, WorkloadError, "what 'stripewise replicate --what-if --json' printed"), path)
+    return sets_in(read_json(path, WorkloadError, _WHAT), path)
+
+
+def read_choices(path: Path) -> list[tuple[str, tuple[Candidate, ...]]]:
+    """Each manager in such a file with the replicas that it chose; WorkloadError with file and key."""
+    found = []
+    for fields in _managers(read_json(path, WorkloadError, _WHAT), path):
+        chosen = []
+        for number, each in enumerate(fields.tables("replicas")):
+            inner = Fields(each, path, f"{fields.where}replicas[{number}].", WorkloadError)
+            chosen.append(_candidate(inner))
+            _check_blocks(inner, chosen[-1])
+        found.append((fields.text("manager"), tuple(chosen)))
+    return found
 
 
 def sets_in(data: Any, path: Path) -> tuple[ReplicaSet, ...]:
     """The sets of all managers in the value of such a file; WorkloadError as above."""
+    found = []
+    for fields in _managers(data, path):
+        for position, one in enumerate(fields.tables("sets")):
+            found.append(_set(Fields(one, path, f"{fields.where}sets[{position}].", WorkloadError)))
+    return tuple(found)
+
+
+def _managers(data: Any, path: Path) -> list[Fields]:
+    """The decision of each manager."""
     top = Fields(data, path, "", WorkloadError)
     version = top.integer("version", 1, 2**31)
     if version > VERSION:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
-    found = []
-    for number, each in enumerate(top.tables("managers")):
-        where = f"managers[{number}]."
-        fields = Fields(each, path, where, WorkloadError)
-        for position, one in enumerate(fields.tables("sets")):
-            found.append(_set(Fields(one, path, f"{where}sets[{position}].", WorkloadError)))
-    return tuple(found)
+    return [
+        Fields(each, path, f"managers[{number}].", WorkloadError) for number, each in enumerate(top.tables("managers"))
+    ]
+
+
+def _check_blocks(fields: Fields, replica: Candidate) -> None:
+    """Refuses blocks that no replica has: none, too many to look up, or such that share a byte."""
+    count = sum(each.count for each in replica.blocks)
+    if not 0 < count <= BLOCKS_MAX:
+        raise fields.error("blocks", f"are {count:,}", f"give 1 to {BLOCKS_MAX:,}")
+    if any(each.base + each.reach > OFFSET_BYTES_MAX for each in replica.blocks):
+        raise fields.error("blocks", "reach beyond 2^62", "give smaller strides or counts")
+    start, end = Standing(replica.blocks).intervals()
+    if (start[1:] < end[:-1]).any():
+        raise fields.error("blocks", "share bytes", "give each byte of a replica once")
 
 
 def _set(fields: Fields) -> ReplicaSet:

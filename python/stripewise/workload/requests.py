@@ -5,6 +5,7 @@ It is what every policy takes, wherever it came from: a collected trace, a synth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,3 +51,19 @@ class Workload(Memoized):
     def requests(self) -> int:
         """How many requests there are in all."""
         return sum(len(file.requests) for file in self.files)
+
+
+def dealt(tables: Sequence[Requests], processes: int) -> Sequence[Requests]:
+    """The requests of all files by rank; dealt in turn where the ranks do not tell as many processes as there were."""
+    ranks = {int(rank) for table in tables for rank in np.unique(table["rank"])}
+    if len(ranks) >= processes:
+        return tables
+    made = [table.copy() for table in tables]
+    order = np.argsort(np.concatenate([table["start_ns"] for table in tables]), kind="stable")
+    turn = np.empty(len(order), dtype=np.int32)
+    turn[order] = np.arange(len(order)) % processes
+    low = 0
+    for table in made:
+        table["rank"] = turn[low : low + len(table)]
+        low += len(table)
+    return made

@@ -20,7 +20,7 @@ from ...errors import naming
 from ...model.general import Float, Int
 from ...plan import Plan
 from ...simulate.scenario import Cycles, files_of, frame, moves_of
-from ...workload.requests import Requests, Workload
+from ...workload.requests import Workload, dealt
 from ..toolkit.regions import checked_size
 from .tuning import HOPELESS, TRIAL_REQUESTS_MAX
 
@@ -55,7 +55,7 @@ class Trials:
         self.number = {file: number for number, file in enumerate(moved)}
         most = max(1, TRIAL_REQUESTS_MAX // max(1, workload.processes))
         tables = [
-            [each.tobytes() for each in _dealt([run.files[number].requests for number in moved], run.processes)]
+            [each.tobytes() for each in dealt([run.files[number].requests for number in moved], run.processes)]
             for run in runs
         ]
         #: Of every run.
@@ -117,19 +117,3 @@ def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, wh
         seconds[number] = [run.seconds for run in trials.run(plans[number], which)]
         spared = min(spared, float(seconds[number, 0]) / max(bounds_s[number], 1e-300))
     return seconds
-
-
-def _dealt(tables: Sequence[Requests], processes: int) -> Sequence[Requests]:
-    """The requests of all files by rank; dealt in turn where the ranks do not tell as many processes as there were."""
-    ranks = {int(rank) for table in tables for rank in np.unique(table["rank"])}
-    if len(ranks) >= processes:
-        return tables
-    dealt = [table.copy() for table in tables]
-    order = np.argsort(np.concatenate([table["start_ns"] for table in tables]), kind="stable")
-    turn = np.empty(len(order), dtype=np.int32)
-    turn[order] = np.arange(len(order)) % processes
-    low = 0
-    for table in dealt:
-        table["rank"] = turn[low : low + len(table)]
-        low += len(table)
-    return dealt
