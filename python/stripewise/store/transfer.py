@@ -81,11 +81,13 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
     Where the store's own layout (None) has no room for it, it takes of each target what its room allows, as new files
     do. Raises NoSpaceError with what the file needs and what there is.
     """
-    with contextlib.suppress(NoSpaceError):
-        return _adopted(store, path, layout, lease)
     try:
-        return _adopted(store, path, _spread(store, path) if layout is None else layout, lease)
+        return _adopted(store, path, layout, lease)
     except NoSpaceError as error:
+        by_room = _spread(store, path) if layout is None else None
+        with contextlib.suppress(NoSpaceError):
+            if by_room is not None:
+                return _adopted(store, path, by_room, lease)
         raise NoSpaceError(_no_room(store, path, _regions(store, layout), error)) from error
 
 
