@@ -59,7 +59,7 @@ def main() -> None:
             TURNS: "the model with a startup for each turn, with `disks`",
             "refused, the model's most": "the largest gain by the model of a case in which it builds nothing",
             "refused, worth it on disks": f"cases without a replica that would be {WORTH} times as fast or more",
-            "built, slower on disks": "cases in which the replica that is built takes at least a hundredth longer than the original",
+            "built, slower on disks": "cases in which a replica is built that is a hundredth slower or more",
             "built, slower, pages kept": "the same on servers that read nothing twice",
         },
     )
