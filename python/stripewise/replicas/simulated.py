@@ -85,36 +85,25 @@ def simulate_served(
     layouts: Mapping[str, Layout],
     choices: Sequence[tuple[str, Sequence[Candidate]]],
     settings: Settings | None = None,
+    has_original: bool = True,
 ) -> list[Served]:
     """The workload from its files as they lie, by `layouts`, then with the replicas of each choice (name, replicas).
 
-    Raises WorkloadError for replicas on targets that the cluster lacks, and for such as are of none of the files.
+    Without `has_original` the choices alone.
+    Raises WorkloadError for replicas that are of none of the files, PlanError for targets that the cluster lacks.
     """
+    given = settings or Settings()
     tables = dealt([file.requests for file in workload.files], workload.processes)
     files = [
         _File(file.path, file.size_bytes, layouts[file.path], table)
         for file, table in zip(workload.files, tables, strict=True)
     ]
-    given = settings or Settings()
-    paths = {each.name for each in files}
-    made = [_run(ORIGINAL, files, (), workload, cluster, given)]
-    for name, replicas in choices:
-        if replicas and not any(each.file in paths for each in replicas):
-            raise WorkloadError(
-                f"{workload.source}: no request is of a file that {name} has replicas of, as {replicas[0].file}; give "
-                "the replicas of this run, or other files of the trace"
-            )
-        made.append(_run(name, files, [each for each in replicas if each.file in paths], workload, cluster, given))
-    return made
+    wanted = [(ORIGINAL, ()), *choices] if has_original else choices
+    return [_run(name, files, mine, workload.source, cluster, given) for name, mine in wanted]
 
 
 def _run(
-    name: str,
-    files: Sequence[_File],
-    replicas: Sequence[Candidate],
-    workload: Workload,
-    cluster: Cluster,
-    settings: Settings,
+    name: str, files: Sequence[_File], replicas: Sequence[Candidate], source: str, cluster: Cluster, settings: Settings
 ) -> Served:
     kept: list[_File] = []
     containers: list[_File] = []
@@ -126,7 +115,12 @@ def _run(
             _File(f"replica {number} of {file.name}", sum(part.bytes for part in each.blocks), each.layout, requests)
             for number, (each, requests) in enumerate(zip(mine, parted.containers, strict=True), 1)
         ]
-    report = _report([*kept, *containers], workload.source, cluster, settings)
+    if replicas and not containers:
+        raise WorkloadError(
+            f"{source}: no request is of a file that {name} has replicas of, as {replicas[0].file}; give the replicas "
+            "of this run, or other files of the trace"
+        )
+    report = _report([*kept, *containers], source, cluster, settings)
     moved = sum(int(file.requests["size"].sum()) for file in files)
     in_replicas = sum(int(each.requests["size"].sum()) for each in containers)
     return Served(name, len(containers), in_replicas, moved, float(report["seconds"]), report)
