@@ -122,8 +122,10 @@ class PlanSummary:
 
 #: A plan below this factor over DEF is expected to lose: rounding, or a tie, is no loss.
 LOSES = 0.99
-#: Where what a factor depends on is known to more than this factor, it is rough.
+#: A range of the model's that is wider than this factor has one digit.
 ROUGH = 1.5
+#: The whole run is told beside its I/O, where reads and writes overlap in it so that it differs by more than this.
+NEAR = 1.1
 
 
 def why_left(plan: Plan) -> str:
@@ -141,36 +143,24 @@ def likely_text(expected: Expected) -> str:
     """How many times as fast as def a plan is likely to be, how sure that is, and what says so."""
     if expected.simulated_gain is None:
         return f"{expected.bound_gain:.2f} times as fast as def (the bound alone, no simulated runs)"
-    gain, io = expected.likely_gain, "" if expected.simulated_io_gain is None else " in I/O"
-    unsure = _unsure(expected)
-    doubt = ""
-    if unsure > ROUGH:
-        said = f"roughly {gain:.{1 if gain < 10 else 0}f}"
-        doubt = f"; known to a factor of {unsure:.1f} at best"
-    elif between := _between(expected):
-        said, doubt = between, ", as far as the devices' figures are known"
-    else:
-        said = f"about {gain:.2f}"
-    return f"{said} times as fast as def{io} (simulated runs of the traced requests{doubt})"
+    io = "" if expected.simulated_io_gain is None else " in I/O"
+    low, high = model_range(expected)
+    digits = 2 if high <= low * ROUGH else 1
+    ends = f"{low:.{digits}f}", f"{high:.{digits}f}"
+    said = f"about {expected.likely_gain:.2f}" if ends[0] == ends[1] else " to ".join(ends)
+    known = ", as far as the devices' figures are known" if expected.gain_low and expected.gain_high else ""
+    run = expected.simulated_gain
+    whole = f", {run:.2f} in the whole run" if io and run and not low / NEAR <= run <= high * NEAR else ""
+    return f"{said} times as fast as def{io}{whole} (simulated runs of the traced requests{known})"
 
 
-def _between(expected: Expected) -> str:
-    """From where to where the factor is, as far as the devices' figures are known; empty where that is one value."""
-    if not expected.gain_low or not expected.gain_high or expected.bound_gain <= 0:
-        return ""
-    share = expected.likely_gain / expected.bound_gain
-    low, high = (f"{share * end:.2f}" for end in (expected.gain_low, expected.gain_high))
-    return "" if low == high else f"{low} to {high}"
-
-
-def _unsure(expected: Expected) -> float:
-    """By what factor the devices' figures allow the gain to differ, or its I/O and its run do, where that is more."""
-    found = 1.0
-    if expected.gain_low and expected.gain_high:
-        found = expected.gain_high / expected.gain_low
-    if (io := expected.simulated_io_gain) and (run := expected.simulated_gain):
-        found = max(found, io / run, run / io)
-    return found
+def model_range(expected: Expected) -> tuple[float, float]:
+    """From where to where the factor over def is by the model, as far as the devices' figures are known."""
+    found = [expected.likely_gain]
+    if expected.gain_low and expected.gain_high and expected.bound_gain > 0:
+        share = expected.likely_gain / expected.bound_gain
+        found += [share * expected.gain_low, share * expected.gain_high]
+    return min(found), max(found)
 
 
 def likely_lines(expected: Expected, shares: Sequence[float] = ()) -> Iterator[str]:
@@ -182,8 +172,8 @@ def likely_lines(expected: Expected, shares: Sequence[float] = ()) -> Iterator[s
         yield f"measured by tune: {expected.measured_gain:.2f} times as fast as def"
     elif shares:
         of = f"{shares[0]:.2f}" if len(shares) == 1 else f"{shares[0]:.2f} to {shares[-1]:.2f}"
-        plans = "the one plan" if len(shares) == 1 else f"the {len(shares):,} plans"
-        yield f"not measured: of {plans} that tunes kept in this store they measured {of} of the model's factor"
+        plans = "the plan that a tune" if len(shares) == 1 else f"the {len(shares):,} plans that tunes"
+        yield f"not measured: {plans} kept in this store gained {of} times what the model had said"
     else:
         yield (
             "not measured: the model has devices alone, so programs, library and caches make a run gain less, or "

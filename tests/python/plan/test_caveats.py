@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from stripewise.cli.plan.caveats import of_copies
+from stripewise.cli.plan.caveats import of_copies, of_devices
+from stripewise.cluster import Cluster, Network
 from stripewise.setup.remarks import modelled_apart
 from stripewise.store.copies.listed import Copies
 from stripewise.workload.copied import Copied
@@ -24,6 +25,11 @@ def test_targets_that_share_a_device_are_named_where_the_model_takes_them_apart(
     assert said.startswith("a and b share ") and "takes them as separate devices" in said
     assert modelled_apart([one]) == modelled_apart([one, replace(other, path=tmp_path / "elsewhere")]) == []
     assert modelled_apart([replace(each, kind="emulated") for each in (one, other)]) == []
+    *_, said = of_devices(Cluster(tmp_path, Network(), (one, other)), Path("/S"))
+    assert said == (
+        "figures of a, b are assumed, none was measured, and so is what the model makes of them; "
+        "stripewise calibrate --store /S --apply"
+    )
 
 
 def test_a_trace_of_one_store_is_planned_for_it_and_says_what_copies_served(a_trace: Path, cluster_toml: Path) -> None:

@@ -1,4 +1,4 @@
-"""What makes a model's figures worth less: copies that serve reads, targets that share a device."""
+"""What makes figures of the model worth less: copies that serve reads, targets that share a device, or were assumed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ...store import Store
 from ...store.copies.listed import Copies
 from ...store.copies.of_files import copies_of_files
 from ...workload.copied import Copied, copied_text
+
+#: Targets that a sentence names.
+NAMED = 4
 
 
 def of_copies(copied: Mapping[str, Copied], standing: Mapping[str, Copies], store: Path | None) -> Iterator[str]:
@@ -36,6 +39,15 @@ def standing_copies(store: Store | None, files: Sequence[str]) -> dict[str, Copi
         return {}
 
 
-def of_devices(cluster: Cluster) -> list[str]:
-    """Sentences on targets of the cluster that share a device of this machine."""
-    return modelled_apart(cluster.active)
+def of_devices(cluster: Cluster, store: Path | None) -> list[str]:
+    """Sentences on targets of the cluster that share a device of this machine, and on those nobody has measured."""
+    return [*modelled_apart(cluster.active), *_unmeasured(cluster, store)]
+
+
+def _unmeasured(cluster: Cluster, store: Path | None) -> Iterator[str]:
+    """On directories of this machine with figures that are not measured; those of others may be known otherwise."""
+    assumed = [each for each in cluster.active if each.kind == "dir" and not each.calibration and each.path.is_dir()]
+    if assumed:
+        names = ", ".join(each.name for each in assumed[:NAMED]) + (", ..." if len(assumed) > NAMED else "")
+        cure = "" if store is None else f"; {shlex.join(['stripewise', 'calibrate', '--store', str(store), '--apply'])}"
+        yield f"figures of {names} are assumed, none was measured, and so is what the model makes of them{cure}"

@@ -312,9 +312,9 @@ def plan(
         made = chosen.plan(workload, described, options)
     copied = copied_in(trace, {each.path for each in workload.files})
     standing = standing_copies(opened, [each.path for each in workload.files])
-    caveats = [*of_copies(copied, standing, asked.store), *of_devices(described)]
-    for said_once in caveats if made.policy != Default.name else ():
-        say(f"stripewise: {printable(said_once)}")
+    caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
+    caveats = caveats if made.policy != Default.name else []
+    about |= {"caveats": caveats}
     about |= {"copied": {path: dataclasses.asdict(each) for path, each in copied.items()}}
     if opened is not None:
         made = as_made(made, made_in(trace))
@@ -333,7 +333,8 @@ def plan(
     why = why_left(made)
     whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
     shares = () if opened is None else measured_shares(opened.config)
-    gains = [*map(wrapped, likely_lines(made.expected, shares)), _whereabouts(output)]
+    gains = [wrapped(line) for line in likely_lines(made.expected, shares)]
+    gains += [*(wrapped(f"but {printable(caveat)}") for caveat in caveats), _whereabouts(output)]
     if made.expected.simulated_gain is None and chosen.name != Default.name:
         against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", f"def,best,{asked.policy}"]
         against += files.choice().words() if files.flags else []
