@@ -62,6 +62,8 @@ def note_run(logs: Path, ended: Ended | None = None, store: Path | None = None) 
         note["exit_status"] = ended.status
         if ended.signal is not None:
             note["signal"] = ended.signal
+        if ended.heard is not None:
+            note["interrupted_by"] = ended.heard
     try:
         write_durably(logs / NOTE, json.dumps(note))
     except OSError as error:
@@ -85,6 +87,8 @@ def _noted(logs: Path) -> dict[str, Any]:
         found["exit_status"] = fields.integer("exit_status", 0, STATUS_MAX)
     if fields.data.get("signal") is not None:
         found["signal"] = fields.integer("signal", 1, SIGNAL_MAX)
+    if fields.data.get("interrupted_by") is not None:
+        found["interrupted_by"] = fields.integer("interrupted_by", 1, SIGNAL_MAX)
     return found
 
 

@@ -24,6 +24,8 @@ from ..store.globs import manage_globs
 from .elf import read_program
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+#: Those that ask for an end: whoever sent them wants no further run, even where the program ends well.
+ENDING = (signal.SIGINT, signal.SIGTERM)
 #: Of a program's output, so many of the last bytes of a line are kept to look for its result.
 LINE_BYTES_MAX = 1 << 20
 #: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
@@ -49,13 +51,13 @@ class NotStartedError(StoreError):
 class Ended:
     """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it.
 
-    `passed_on` is the last signal that we got meanwhile and passed on to it.
+    `heard` is the last of SIGINT and SIGTERM that we got meanwhile, whatever the program made of it.
     """
 
     status: int
     seconds: float
     signal: int | None = None
-    passed_on: int | None = None
+    heard: int | None = None
 
 
 def library_path() -> Path:
@@ -160,7 +162,7 @@ def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], 
         code = child.wait()
     seconds = time.monotonic() - started
     status, ended_by = (128 - code, -code) if code < 0 else (code, None)
-    return Ended(status, seconds, ended_by, forwarding.passed_on)
+    return Ended(status, seconds, ended_by, forwarding.heard)
 
 
 class _Forwarding:
@@ -169,7 +171,7 @@ class _Forwarding:
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self.child = child
         self.before: dict[int, object] = {}
-        self.passed_on: int | None = None
+        self.heard: int | None = None
 
     def __enter__(self) -> _Forwarding:
         if threading.current_thread() is threading.main_thread():
@@ -182,11 +184,12 @@ class _Forwarding:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
     def _forward(self, number: int, _: FrameType | None) -> None:
+        if number in ENDING:
+            self.heard = number
         # A key typed at the terminal reaches the whole foreground group, the child included.
         if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
             return
         if self.child.poll() is None:
-            self.passed_on = number
             self.child.send_signal(number)
 
 

@@ -162,7 +162,11 @@ class Tuner:
         ids = dict(circle.ids)
         circle.there = frozenset(ids)
         self.show.say("run 1: which files does the program touch?")
-        workload, _ = self._run(circle, "first")
+        try:
+            workload, _ = self._run(circle, "first")
+        except (KeyboardInterrupt, Exception):
+            self._say_left(circle)
+            raise
         for file in workload.files:
             # What the run has made, or made anew, lay nowhere before.
             if (identity := self.store.resolve(file.path)) is not None and ids.get(file.path) == identity:
@@ -175,6 +179,7 @@ class Tuner:
                 put_back_or_tell(self.store, circle.before, circle.plans[circle.applied], self.show)
             elif circle.applied:
                 self.show.say(standing(self.store, circle.plans[circle.applied]))
+            self._say_left(circle)
             raise
 
     def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
@@ -232,7 +237,8 @@ class Tuner:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
         self._tell_cached(circle.number - 1)
         self._tell_other_work()
-        self._tell_left(circle)
+        for told in self._left(circle):
+            self._remark(told)
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
@@ -258,13 +264,20 @@ class Tuner:
             moved = f"the runs moved from {format_size(least)} to {format_size(most)}"
             self._remark(f"{moved}, so their times tell less of layouts{cure}")
 
-    def _tell_left(self, circle: _Circle) -> None:
-        """Remarks on the files that the runs made and left: every run makes its own where their names change."""
+    def _left(self, circle: _Circle) -> Iterator[str]:
+        """The files that the runs made and left, if any: every run makes its own where their names change."""
         left = [file for file in self.store.files() if file.path and file.path not in circle.there]
         if left:
             remove = shlex.join(["stripewise", "run", "--store", str(self.store.root), "--", "rm", left[0].path])
             more = f" and {len(left) - 1} more, {format_size(sum(file.size for file in left))} in all" * (len(left) > 1)
-            self._remark(f"the runs made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'")
+            runs = "run 1" if circle.number == 1 else "the runs"
+            yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'"
+
+    def _say_left(self, circle: _Circle) -> None:
+        """The same where a circle ends early; what ends it is told, not that a store is gone with it."""
+        with contextlib.suppress(StripewiseError):
+            for told in self._left(circle):
+                self.show.say(told)
 
     def _globs(self, circle: _Circle, made: set[str]) -> dict[str, str]:
         """Of files that are made anew, by all names that are known: a run may always make the same ones."""
@@ -327,10 +340,8 @@ class Tuner:
         ended = runner.run(self.command, env, line)
         note_run(trace, ended)
         after, read_after = self._clocks(), read_from_devices()
-        if ended.status == INTERRUPTED:
-            raise KeyboardInterrupt
-        if ended.status and ended.passed_on == signal.SIGTERM:
-            raise Terminated
+        # A program that catches the signal may end well, or with a status of its own.
+        _go_on_unless(signal.SIGINT if ended.heard is None and ended.status == INTERRUPTED else ended.heard)
         if ended.status:
             cure = (
                 "make it run under 'stripewise run' first"
@@ -368,6 +379,7 @@ class Tuner:
         """Sets the inputs back, by the user's own command on the store."""
         command = ["/bin/sh", "-c", str(self.turns.reset)]
         ended = runner.run(command, runner.environment(os.environ, self.store.root, None, self.manage, command))
+        _go_on_unless(ended.heard)
         if ended.status:
             raise StoreError(f"--reset: '{self.turns.reset}' ended with status {ended.status}; it must end with 0")
 

@@ -201,6 +201,8 @@ class RunEnd:
     is_noted: bool = False
     #: Of a trace that `patterns predict` made: nothing ran.
     is_predicted: bool = False
+    #: The signal that `run` got meanwhile to end it; the program may have caught it, and ended well but early.
+    interrupted_by: int | None = None
 
     @property
     def text(self) -> str:
@@ -208,13 +210,19 @@ class RunEnd:
         if self.is_predicted:
             return "nothing ran: the trace is a prediction, its times are only an order"
         if self.signal is not None:
-            name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else str(self.signal)
-            return f"the run failed: it was ended by signal {name}"
+            return f"the run failed: it was ended by signal {_signal_name(self.signal)}"
+        if self.interrupted_by is not None:
+            name = _signal_name(self.interrupted_by)
+            return f"the run was interrupted by {name}: it ended with exit status {self.status}"
         if self.status:
             return f"the run failed: it ended with exit status {self.status}"
         if self.status is None and self.is_noted:
             return "how the run ended is unknown: 'stripewise run' was killed, or the run had not ended yet"
         return ""
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 #: Of a run of which nobody noted it.
@@ -224,9 +232,9 @@ UNKNOWN_END = RunEnd()
 def run_end(path: Path) -> RunEnd:
     """How the run of a trace ended, as meta.json says. Raises as `read_meta` does."""
     meta = read_meta(path)
-    found = [meta.get(key) for key in ("exit_status", "signal")]
-    status, number = (each if isinstance(each, int) and not isinstance(each, bool) else None for each in found)
-    return RunEnd(status, number, "exit_status" in meta, meta.get("predicted") is True)
+    found = [meta.get(key) for key in ("exit_status", "signal", "interrupted_by")]
+    status, number, by = (each if isinstance(each, int) and not isinstance(each, bool) else None for each in found)
+    return RunEnd(status, number, "exit_status" in meta, meta.get("predicted") is True, by)
 
 
 def wanted_files(

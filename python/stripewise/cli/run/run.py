@@ -167,6 +167,8 @@ def run(
     if logs is not None:
         if ended.status:
             say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
+        elif ended.heard is not None:
+            say("stripewise: the run was interrupted, if with exit status 0; its trace is marked as such")
         if any(logs.glob("*.swt")):
             say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
         else:
