@@ -99,11 +99,19 @@ def table(title: str, *columns: str, keys: int = 1) -> Table:
     return Table(title, columns, keys)
 
 
-def wrapped(text: str) -> str:
+def wrapped(text: str, indent: str = "") -> str:
     """Sentences in lines that fit 80 columns, cut between words only, never between a number and its unit."""
     whole = re.sub(r"(?<=\d) (?=(?:[KMGT]i)?B\b)", "\xa0", text)
     lines = [
-        textwrap.fill(each, COLUMNS_MAX, break_long_words=False, break_on_hyphens=False) for each in whole.split("\n")
+        textwrap.fill(
+            each,
+            COLUMNS_MAX,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for each in whole.split("\n")
     ]
     return "\n".join(lines).replace("\xa0", " ")
 

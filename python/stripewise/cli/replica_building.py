@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from ..errors import StoreError
-from ..replicas import Decision
+from ..replicas import Decision, Refused
 from ..replicas.accesses import Extent
 from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
 from ..replicas.standing import Turn
@@ -17,8 +18,8 @@ from ..store.copies.build import Built
 from ..units import format_size, seconds_text
 from .output import print_json, printable, say, wrapped
 
-#: Lines of what is left out for one reason; --json has all.
-SKIPPED_MAX = 20
+#: Patterns of a file that are not made, and such files, which are told; --json has all.
+NOT_MADE_MAX = 5
 #: Files of other stores that are named.
 FILES_MAX = 8
 
@@ -43,7 +44,7 @@ def build_chosen(
 
     Raises StoreError where the store refused some.
     """
-    skipped: dict[str, list[Skipped]] = {}
+    left_out: list[Skipped] = []
     evicted = turn.make_way(decision)
     chosen, built = turn.to_make(decision)
     for file in sorted({each.file for each in chosen if not each.is_home}):
@@ -64,10 +65,8 @@ def build_chosen(
             if said is None:
                 typer.echo(wrapped(printable(_made(outcome))))
         else:
-            for each in outcome:
-                skipped.setdefault(each.reason, []).append(each)
+            left_out += outcome
     turn.done(decision, built)
-    left_out = [each for some in skipped.values() for each in some]
     if said is not None:
         print_json(
             {
@@ -84,7 +83,7 @@ def build_chosen(
             }
         )
     else:
-        _tell_skipped(skipped)
+        tell_not_made(left_out)
         if not built:
             typer.echo(f"{printable(str(turn.store.root))}: no copies were made")
     failed = {each.file for each in left_out if each.is_error}
@@ -109,13 +108,23 @@ def say_elsewhere(files: Sequence[str]) -> None:
     typer.echo(wrapped(printable(f"left out: {names}: {ELSEWHERE}; give that one with --store")))
 
 
-def _tell_skipped(skipped: Mapping[str, Sequence[Skipped]]) -> None:
-    for reason, some in skipped.items():
-        typer.echo(wrapped(printable(f"not made, {reason}:")))
-        for each in some[:SKIPPED_MAX]:
-            typer.echo(wrapped(printable(f"  {each.file}: {each.words}")))
-        if len(some) > SKIPPED_MAX:
-            typer.echo(f"  and {len(some) - SKIPPED_MAX:,} more: --json")
+def tell_not_made(left_out: Iterable[Refused | Skipped]) -> None:
+    """What is not made, file by file, and why."""
+    by_file: dict[str, list[Refused | Skipped]] = {}
+    for each in left_out:
+        by_file.setdefault(each.file, []).append(each)
+    for file, some in itertools.islice(by_file.items(), NOT_MADE_MAX):
+        typer.echo(printable(f"not made of {file}:"))
+        first = {reason: at for at, reason in reversed(list(enumerate(each.reason for each in some)))}
+        some.sort(key=lambda each: first[each.reason])
+        for reason, those in itertools.groupby(some[:NOT_MADE_MAX], lambda each: each.reason):
+            typer.echo(wrapped(printable(f"{reason}:"), "  "))
+            for each in those:
+                typer.echo(wrapped(printable(each.words), "    "))
+        if len(some) > NOT_MADE_MAX:
+            typer.echo(f"  and {len(some) - NOT_MADE_MAX:,} more (--json has all)")
+    if len(by_file) > NOT_MADE_MAX:
+        typer.echo(f"not made of {len(by_file) - NOT_MADE_MAX:,} more files (--json has all)")
 
 
 def _as_json(built: Built) -> dict[str, Any]:

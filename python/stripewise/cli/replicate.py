@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +23,6 @@ from ..replicas import (
     Found,
     Options,
     RadarOptions,
-    Refused,
     Setting,
     accesses_of,
     by_hand,
@@ -33,25 +31,27 @@ from ..replicas import (
 )  # fmt: skip
 from ..replicas.building import files_elsewhere, without_files
 from ..replicas.candidate import STANDS_ALREADY, VERSION
+from ..replicas.lying import Lying, lying
 from ..replicas.managers import PER_SSERVER
 from ..replicas.prices import space_bytes
 from ..replicas.standing import turn_of
 from ..replicas.stored import read_stored
+from ..setup.remarks import modelled_apart
 from ..store import Store
 from ..store.config import read_store
 from ..units import format_size, parse_size, parse_span, seconds_text
 from ..workload.copied import copied_in, copied_text
-from ..workload.layouts import read_layouts, store_of_trace
+from ..workload.layouts import store_of_trace
 from ..workload.trace import partial_reasons, run_end
 from .arguments import flattened
 from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
-from .replica_building import Making, build_chosen, say_elsewhere
+from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
 from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
-#: Rows of a table, and lines of what is not made; --json has all.
+#: Rows of a table; --json has all.
 ROWS_MAX = 20
 #: The model's seconds over the run's from which something else than its devices is told to serve the files.
 QUICKER = 1.5
@@ -144,14 +144,21 @@ class PlaceOptions:
         ),
     ] = None
 
+    def store_of(self, trace: Path) -> Path | None:
+        """The store whose devices and layouts count: the one that is named, else the one that had the files."""
+        if self.store is not None or self.cluster is not None:
+            return self.store
+        found = store_of_trace(trace)
+        return None if found is None else Path(found)
+
     def priced_on(self, trace: Path) -> Cluster:
         """The devices that are named, else those of the store that had the files, else usual ones."""
         if self.cluster is not None and self.store is not None:
             raise UsageError("--store: names the devices, and so does --cluster; give one of them")
         if self.cluster is not None:
             return read_cluster(self.cluster)
-        store = self.store if self.store is not None else store_of_trace(trace)
-        return DEFAULT_CLUSTER if store is None else read_store(Path(store)).cluster
+        store = self.store_of(trace)
+        return DEFAULT_CLUSTER if store is None else read_store(store).cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,13 +247,13 @@ def _take_up(
         say_of_trace(str(trace), ended=run_end(trace).text)
         found = accesses_of(report)
         found = Found((*given, *found.patterns), found.without, found.extents)
-        layouts = {path: layout for store in read_layouts(trace) for path, layout in store.layouts.items()}
-        setting = Setting(cluster, layouts)
+        lies = lying(trace, {each.file for each in found.patterns}, place.store_of(trace))
+        setting = Setting(cluster, lies.layouts)
         elsewhere = files_elsewhere(found, turn.store) if turn is not None else []
         found, left_out = without_files(found, elsewhere)
         decisions = [decide(name, found, setting, options) for name in names]
         said = {"version": VERSION, "cluster": str(cluster.source), "managers": [each.as_json() for each in decisions]}
-        said["elsewhere"] = elsewhere
+        said |= {"elsewhere": elsewhere, "laid_now": sorted(lies.now), "laid_anew": sorted(lies.anew)}
         if json and building.what_if:
             print_json(said)
             return
@@ -270,22 +277,22 @@ def _take_up(
                 say_elsewhere(elsewhere)
                 if found.patterns or not elsewhere:
                     _tell(decisions[0], options)
+                    _tell_prices(cluster, {each.file for each in found.patterns}, setting, lies)
             build_chosen(turn, decisions[0], found.extents, making, said if json else None, left_out)
             return
         for decision in decisions:
             _tell(decision, options)
         say_elsewhere(elsewhere)
-        paths = {each.file for each in found.patterns}
-        typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {_lying(paths, setting)}"))
+        _tell_prices(cluster, {each.file for each in found.patterns}, setting, lies)
 
 
-def _lying(paths: set[str], setting: Setting) -> str:
-    """How files were taken to lie."""
-    unknown = {path for path in paths if not setting.is_known(path)}
-    equal = "in stripes of 64 KiB over all targets"
-    if not unknown:
-        return "files as they lay in the run"
-    return f"files taken to lie {equal}" if unknown == paths else f"files as they lay in the run, others {equal}"
+def _tell_prices(cluster: Cluster, paths: set[str], setting: Setting, lies: Lying) -> None:
+    """What prices are of: devices, how files were taken to lie on them, and which of these are one in truth."""
+    known = [path for path in paths if setting.is_known(path)]
+    typer.echo(wrapped(f"priced on {printable(str(cluster.source))}; {lies.text(paths, known)}"))
+    # Usual devices stand for none of this machine.
+    for one in () if cluster is DEFAULT_CLUSTER else modelled_apart(cluster.active):
+        typer.echo(wrapped(printable(one)))
 
 
 def _tell(decision: Decision, options: Options) -> None:
@@ -314,12 +321,7 @@ def _tell(decision: Decision, options: Options) -> None:
     typer.echo(wrapped(_sum(decision, options)))
     if decision.of_others:
         typer.echo(wrapped(_beside(decision)))
-    for reason, refused in _by_reason(decision):
-        typer.echo(wrapped(printable(f"not made, {reason}:")))
-        for one in refused[:ROWS_MAX]:
-            typer.echo(wrapped(printable(f"  {one.file}: {one.words}")))
-        if len(refused) > ROWS_MAX:
-            typer.echo(f"  and {len(refused) - ROWS_MAX:,} more: --json")
+    tell_not_made(decision.refused)
 
 
 def _sum(decision: Decision, options: Options) -> str:
@@ -359,19 +361,16 @@ def _beside(decision: Decision) -> str:
     return printable(f"of other runs, not in the sum: {count}, {format_size(held)} of space, of {files[0]}{more}")
 
 
-def _by_reason(decision: Decision) -> Iterator[tuple[str, list[Refused]]]:
-    found: dict[str, list[Refused]] = {}
-    for each in decision.refused:
-        found.setdefault(each.reason, []).append(each)
-    yield from found.items()
-
-
 def _layout_text(each: Candidate) -> str:
     """The scheme, the first cycle, and whether others follow."""
     regions = each.layout.regions
     if each.scheme == "1-DV":
         return f"1-DV: each process on one of {_names(each.layout)}"
     several = "" if len({region.stripes for region in regions}) == 1 else ", rotated"
+    if per_process := re.fullmatch(r"n_p (\d+)", each.scheme):
+        count = int(per_process[1])
+        servers = f"each process on {count:,} server{'' if count == 1 else 's'}"
+        return f"{stripes_text(regions[0].stripes)}, {servers}{several}"
     return f"{each.scheme}: {stripes_text(regions[0].stripes)}{several}"
 
 

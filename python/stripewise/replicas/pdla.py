@@ -232,7 +232,7 @@ class _Making:
             size = np.concatenate([np.full(part.count, part.block) for part in shape.blocks])
             self._homes.setdefault(pattern.file, []).append((offset, offset + size))
         if made.gain_s <= 0:
-            made = replace(made, reasons=(*made.reasons, "no gain over the file as it lies; the paper makes it anyway"))
+            made = replace(made, reasons=(*made.reasons, "no gain over the file itself; the paper makes it anyway"))
         self.chosen.append(made)
 
     def refuse(self, pattern: Accesses, reason: str) -> None:

@@ -169,7 +169,7 @@ def _selected(
     refused: list[Refused] = []
     for benefit_s, each in ranked:
         if not each.is_stored and benefit_s <= GAIN_MIN * sum(one.original_s for one in each.candidates):
-            refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file as it lies")
+            refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file itself")
             continue
         if not each.is_stored and (reason := _too_small(each)):
             refused += _refused(each, reason)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import STRIPEWISE, Maker, Store, dirs, stripewise, wait_until
+from rig import STRIPEWISE, Maker, Store, Target, dirs, stripewise, wait_until
 
 from stripewise.units import format_size
 
@@ -131,12 +131,10 @@ def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, P
     said = " ".join(build(made, trace, *patterns, *home).split())
     assert f"left out: {others}: is a managed file of another store; give that one with --store" in said
     assert f"h-pdla: {others}" not in said and f"h-pdla: {short}" in said and f"h-pdla: {managed}" in said
-    assert (
-        f"the file has changed since the trace: {SIZE // 2:,} bytes, the run reached byte {SIZE - 3 * BLOCK:,}: {short}"
-        in said
-    )
-    assert f"not made, the file does not exist any more: {made.plain / 'none'}" in said
-    assert f"only copies of what it reads are made: {made.plain / 'home'}" in said
+    changed = f"{SIZE // 2:,} bytes, the run reached byte {SIZE - 3 * BLOCK:,}"
+    assert f"not made of {short}: the file has changed since the trace: {changed}: " in said
+    assert f"not made of {made.plain / 'none'}: the file does not exist any more: " in said
+    assert f"not made of {made.plain / 'home'}: would be the home of what the run writes; only copies" in said
     assert states(made) == {"array": "in use", "managed": "in use"}
 
 
@@ -264,3 +262,27 @@ def test_drain_and_fsck_and_scrub_know_containers_as_any_file(store: tuple[Store
     layout = stripewise("store", "layout", str(next((made.root / "copies").glob("*.copy")))).out
     assert "t0" in layout and "t1" not in layout
     made.fsck()
+
+
+def test_a_managed_file_is_priced_as_it_lies_now_and_nothing_is_built_that_gains_nothing_there(
+    make_store: Maker,
+) -> None:
+    """In the run it lay in small stripes over disks; it was laid out anew since, as one piece on the fast one."""
+    fast = Target("s0", "ssd", startup_s=1e-6, per_byte_s=1e-11)
+    made = make_store([*(Target(f"d{number}", "hdd", startup_s=3e-3, per_byte_s=1e-8) for number in range(3)), fast])
+    managed = made.data / "f"
+    (made.plain / "f").write_bytes(DATA)
+    made.run("cp", made.plain / "f", managed)
+    stripewise("store", "set-layout", managed, "--targets", "d0,d1,d2", "--stripe-size", "64KiB")
+    trace = traced(made, managed)
+    words = ["replicate", trace, "--what-if", "--file", managed]
+    before = stripewise(*words).out
+    assert "radar: 1 replica" in before and "files as they lie now" in " ".join(before.split()) and "anew" not in before
+    stripewise("store", "set-layout", managed, "--targets", "s0")
+    out = stripewise("replicate", trace, "--store", made.root, "--file", managed).out
+    said = " ".join(out.split())
+    assert "radar: no replica is worth making" in said and "gains less than 10% over the file itself" in said
+    assert "files as they lie now (laid out anew since the run)" in said and states(made) == {}
+    assert "d0, d1, d2 and s0 share" in said and "takes them as separate devices" in said
+    (found,) = json.loads(stripewise(*words, "--json").out)["laid_anew"]
+    assert found == str(managed)

@@ -37,4 +37,4 @@ def test_a_file_of_a_store_is_priced_where_it_lay(make_store):
     (decision,) = found["managers"]
     assert decision["replicas"] and set(decision["space_bytes"]) <= {each.name for each in store.targets}
     said = stripewise("replicate", trace, "--what-if", "--manager", "h-pdla").out
-    assert "files as they lay in the run" in " ".join(said.split())
+    assert "files as they lie now" in " ".join(said.split())

@@ -71,7 +71,7 @@ def test_what_is_read_in_order_already_gets_no_replica():
     for on in (Setting(fusion()), setting(4, 2)):
         decision = decided([accesses([(0, "read", k * MIB, MIB) for k in range(64)])], on)
         assert not decision.chosen
-        assert decision.refused[0].reason == "gains less than 10% over the file as it lies"
+        assert decision.refused[0].reason == "gains less than 10% over the file itself"
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
     lines = said.splitlines()
     assert lines[0] == "radar: /scratch/out.dat"
     assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
-    assert "Each of 4 ranks reads 64 small" in lines[3] and "n_p 3: 344KiB on hdd0 hdd1 hdd2" in lines[3]
+    assert "Each of 4 ranks reads 64 small" in lines[3] and "344KiB on hdd0 hdd1 hdd2, each" in lines[3]
     assert "radar: 1 replica, I/O by the model 0.278 s from the file, 0.265 s less from\n" in said
     assert "\nreplicas (21.34 times as fast), 4.0 MiB" in said
-    assert "not made, radar makes copies of what is only read:\n  /scratch/out.dat: Each of 4 ranks" in said
+    assert "not made of /scratch/out.dat:\n  radar makes copies of what is only read:\n    Each of 4 ranks" in said
     assert lines[-2:] == [
         "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",
         "taken to lie in stripes of 64 KiB over all targets",
@@ -97,7 +97,7 @@ def test_space_bounds_replicas(columns):
     assert "0 B are left" not in what_if(columns, "--space", "4MiB").stdout
     said = what_if(columns, "--space", "1MiB").stdout
     assert "radar: no replica is worth making" in said
-    assert "not made, its set takes 4.0 MiB, of which 1.0 MiB are left:" in said
+    assert "  its set takes 4.0 MiB, of which 1.0 MiB are left:" in said
     said = what_if(columns, "--manager", "s-pdla", "--space", "40MiB").stdout
     assert "(at most 40.0 MiB on each SServer)" in " ".join(said.split())
 
@@ -106,7 +106,7 @@ def test_no_target_gets_more_than_it_holds(columns, cluster_toml):
     """Its SSD has a capacity of 1 MiB."""
     for space in ((), ("--space", "1GiB")):
         said = what_if(columns, "--cluster", cluster_toml, "--manager", "ns-pdla", *space).stdout
-        assert "not made, takes 64.0 MiB on ssd0, of which" in said and "not made, takes 4.0 MiB on ssd0" in said
+        assert "  takes 64.0 MiB on ssd0, of which" in said and "  takes 4.0 MiB on ssd0" in said
 
 
 def test_a_pattern_by_hand_is_decided_about_with_those_of_the_trace(columns):
@@ -155,9 +155,9 @@ def test_copies_are_built_of_each_file_and_the_rest_is_told(columns, tmp_path, s
     pattern = f"{path},read:0:16KiB:64KiBx64@4"
     said = stripewise("replicate", columns, "--store", store, "--manager", "h-pdla", "--pattern", pattern).stdout
     assert re.search(rf"{path}: 1 replica, 1\.0 MiB, [\d.]+ s", " ".join(said.split()))
-    assert "not made, the file does not exist any more: /scratch/out.dat: Each of 4 ranks reads" in " ".join(
-        said.split()
-    )
+    told = " ".join(said.split())
+    assert "not made of /scratch/out.dat:" in told
+    assert "the file does not exist any more: Each of 4 ranks reads" in told
     assert "would be the home of what the run writes" in " ".join(said.split())
     assert listed(store) == [(str(path), "in use")]
     found = json.loads(
@@ -203,3 +203,11 @@ def test_files_that_are_wrong_are_named(columns, tmp_path):
         f"stripewise: {alone}: has no active target of class ssd, which s-pdla puts replicas on; add one, or take "
         "--manager h-pdla or radar\n"
     )
+
+
+def test_patterns_that_are_not_made_stand_below_their_file_and_are_five_at_most(tmp_path):
+    rows = [(r, "write", "/d/f", (r * r * 100 + k) * MIB, (1 + r**3) * KIB) for r in range(9) for k in range(8 + r * r)]
+    trace = write_rows(tmp_path / "t", [*rows, *((0, "write", "/d/g", k * MIB, MIB) for k in range(8))])
+    said = what_if(trace).stdout
+    told = said[said.index("not made of /d/f:") : said.index("not made of /d/g:")]
+    assert said.count("/d/f") == 1 and told.count("Rank ") == 5 and "\n  and 4 more (--json has all)\n" in told
