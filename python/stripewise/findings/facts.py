@@ -51,7 +51,7 @@ class FileFacts:
         self.wanted = wanted
         #: Of these, what was made of them; empty where the trace does not tell.
         self.layers = layers
-        #: How it lay in a store when the trace was collected; None where it was in none, or that is not known.
+        #: How it lay in a store when the trace was first collected; None where it was in none, or that is not known.
         self.layout = layout
         #: Calls that wait until its bytes are on the device; None where there are none.
         self.syncs = syncs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ def _noted(logs: Path) -> dict[str, Any]:
 
 def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]:
     """Collects the raw logs in `logs` into `out`/trace.parquet, with what was noted of the run and the layouts that
-    managed files have now.
+    managed files have now; of a run that was collected before those of then stay.
 
     Returns what meta.json has, files with most bytes first.
     """
@@ -105,9 +106,9 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
 
         if runs := runs_inside(logs):
             raise WorkloadError(f"{logs}: has no trace logs, but {runs} to 'stripewise show'")
-    from ..workload.layouts import write_layouts
+    from ..workload.layouts import with_recorded, write_layouts
 
-    noted = _noted(logs)
+    noted, before = _noted(logs), [*_recorded(out), *_recorded(logs)]
     try:
         account = dict(native.call("trace_collect", str(logs.absolute()), str(out), lenient) or {}) | noted
     except WorkloadError as error:
@@ -117,10 +118,24 @@ def collect_logs(logs: Path, out: Path, lenient: bool = False) -> dict[str, Any]
     account.get("files", []).sort(key=lambda file: (-(file["bytes_read"] + file["bytes_written"]), file["path"]))
     try:
         write_durably(out / "meta.json", json.dumps(account, indent=2) + "\n")
-        write_layouts(out, _stores(account))
+        # A run is known by the moment of its first record.
+        recorded = [stores for began, stores in before if began == account.get("zero_unix_ns")]
+        write_layouts(out, with_recorded(recorded[0] if recorded else (), _stores(account)))
     except OSError as error:
         raise WorkloadError(f"{out}: cannot be written to ({error.strerror}); choose another place") from error
     return account
+
+
+def _recorded(place: Path) -> Iterator[tuple[int, tuple[TracedStore, ...]]]:
+    """When the run began whose collected trace is there, if one is, and how its files lay."""
+    from ..workload.layouts import read_layouts
+    from ..workload.trace import read_meta
+
+    # What is damaged is written anew.
+    with contextlib.suppress(WorkloadError):
+        began = read_meta(place).get("zero_unix_ns") if place.is_dir() else None
+        if isinstance(began, int) and began and (stores := read_layouts(place)):
+            yield began, stores
 
 
 def _stores(account: dict[str, Any]) -> list[TracedStore]:

@@ -1,6 +1,8 @@
-"""Where the managed files of a trace lay when it was collected: `layouts.json` beside trace.parquet (docs/formats.md).
+"""Where the managed files of a trace lay when it was first collected: `layouts.json` beside trace.parquet
+(docs/formats.md).
 
-A layout may be another one by the time that somebody looks at the trace.
+A layout may be another one by the time that somebody looks at the trace, or collects it once more: what is recorded
+of a run stays.
 """
 
 from __future__ import annotations
@@ -62,6 +64,18 @@ def write_layouts(out: Path, stores: Sequence[TracedStore]) -> None:
         return
     said = {"version": VERSION, "stores": [_store_json(store) for store in stores]}
     write_durably(place, json.dumps(said) + "\n")
+
+
+def with_recorded(recorded: Sequence[TracedStore], found: Sequence[TracedStore]) -> list[TracedStore]:
+    """What is recorded of a run, with those files among the `found` ones that it lacks."""
+    stores = {store.root: store for store in recorded}
+    for store in found:
+        first = stores.get(store.root, store)
+        # Names of targets mean what they meant at first; those that came later stand behind them.
+        names = {target.name for target in first.targets}
+        later = tuple(target for target in store.targets if target.name not in names)
+        stores[store.root] = TracedStore(store.root, first.targets + later, store.layouts | first.layouts)
+    return list(stores.values())
 
 
 def _store_json(store: TracedStore) -> dict[str, Any]:

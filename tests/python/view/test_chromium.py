@@ -186,6 +186,6 @@ def test_the_load_of_targets_is_drawn_and_tabled(browser, tmp_path):
     browser.keys(1, "0 t")
     rows = browser.run("return [...document.querySelectorAll('#targets tbody tr')].map(r => r.cells[0].textContent)")
     assert rows == ["a (hdd)", "b (hdd)", "c (ssd)"]
-    assert "as its files lay when the trace was collected" in browser.run(
+    assert "as its files lay when the trace was first collected" in browser.run(
         "return document.getElementById('targets').textContent"
     )

@@ -39,7 +39,7 @@ function tellLoad(load) {
   const more = load.more ? `; ${countText(load.more)} targets with fewer bytes are not shown` : "";
   const rest = load.without ? `; ${countText(load.without)} requests are not among it: their files lie elsewhere, or their places are not known` : "";
   const copied = load.copied ? `; ${countText(load.copied)} reads are not among it: copies of the files served them` : "";
-  return `${load.store}: as its files lay when the trace was collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${more}${rest}${copied}`;
+  return `${load.store}: as its files lay when the trace was first collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${more}${rest}${copied}`;
 }
 
 function tellFigures(data) {

@@ -1,0 +1,46 @@
+"""A trace that is collected once more: how its files lay stays what it was."""
+
+from __future__ import annotations
+
+import json
+
+from rig import Maker, dirs, stripewise
+
+
+def test_layouts_of_a_run_stay_when_its_files_are_laid_out_anew_and_it_is_collected_again(make_store: Maker) -> None:
+    made = make_store(dirs(2))
+    trace, other = made.base / "trace", made.base / "other"
+    for name in ("f", "g"):
+        (made.plain / name).write_bytes(bytes(300_000))
+        made.run("cp", made.plain / name, made.data / name)
+    stripewise("run", "--store", made.root, "--trace", trace, "--", "cat", made.data / "f", made.data / "g")
+    stripewise("collect", trace)
+    first = json.loads((trace / "layouts.json").read_text())
+    stripewise("store", "set-layout", made.data / "f", "--targets", "t1")
+    stripewise("collect", trace)
+    assert json.loads((trace / "layouts.json").read_text()) == first
+    stripewise("collect", trace, "-o", other)
+    assert json.loads((other / "layouts.json").read_text()) == first
+    # A file that is not recorded lies where it lies now.
+    first["stores"][0]["files"] = [each for each in first["stores"][0]["files"] if each["path"].endswith("g")]
+    (trace / "layouts.json").write_text(json.dumps(first))
+    stripewise("collect", trace)
+    files = {
+        each["path"]: each["regions"] for each in json.loads((trace / "layouts.json").read_text())["stores"][0]["files"]
+    }
+    assert {name for name, _ in files[str(made.data / "f")][0]["stripes"]} == {"t1"}
+    assert files[str(made.data / "g")] == first["stores"][0]["files"][0]["regions"]
+    assert "as its files lay when the trace was first collected" in stripewise("show", trace).out
+
+
+def test_a_trace_of_another_run_in_its_place_has_layouts_of_its_own(make_store: Maker) -> None:
+    made = make_store(dirs(2))
+    (made.plain / "f").write_bytes(bytes(300_000))
+    made.run("cp", made.plain / "f", made.data / "f")
+    for number in range(2):
+        logs = made.base / f"logs{number}"
+        stripewise("run", "--store", made.root, "--trace", logs, "--", "cat", made.data / "f")
+        stripewise("collect", logs, "-o", made.base / "out")
+        stripewise("store", "set-layout", made.data / "f", "--targets", "t1")
+    (file,) = json.loads((made.base / "out" / "layouts.json").read_text())["stores"][0]["files"]
+    assert {name for name, _ in file["regions"][0]["stripes"]} == {"t1"}
