@@ -31,7 +31,7 @@ class MpiCalls:
     #: Bytes done, and the ranges of the file that they lie in.
     bytes: int
     ranges: int
-    #: On descriptors: how many, and their bytes.
+    #: On descriptors: how many that moved bytes, and their bytes.
     reads: int
     read_bytes: int
     writes: int
@@ -74,7 +74,8 @@ def mpi_calls(table: Any) -> dict[str, tuple[MpiCalls, ...]]:
     number = np.unique(threads, return_inverse=True)[1].reshape(2, -1) << 40
     key = number[0] | numbers(table, "seq", 0)
     to = np.where(parent >= 0, number[1] | parent, -1)
-    children = {name: rows(name)[to[rows(name)] >= 0] for name in ("read", "write")}
+    # Those that moved no byte, such as reads behind the end of the file, are requests nowhere else.
+    children = {name: rows(name)[(to[rows(name)] >= 0) & (done[rows(name)] > 0)] for name in ("read", "write")}
     for name in ("read", "write"):
         calls = rows(f"mpi_{name}")
         if not len(calls):

@@ -11,7 +11,7 @@ from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..layers import MpiCalls
-from ..price import Seconds, load_of, saved
+from ..price import Asked, Seconds, load_of, saved
 
 
 def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -36,24 +36,36 @@ def _sieved(file: FileFacts, cluster: Cluster) -> Iterator[Finding]:
     if file.wanted is None:
         return
     read, written = (int(file.size[file.write == write].sum()) for write in (False, True))
+    # What was read to be put back changed is the writes', where the trace tells whose it was.
+    put_back = min(read, sum(each.read_bytes for each in file.layers if each.op == "write"))
+    reads, writes = (file.asked.of(file.write == write) for write in (False, True))
     for op, moved, asked, write in (
-        ("reads", read, file.wanted.read, False),
-        ("writes", written, file.wanted.written, True),
+        ("reads", read - put_back, file.wanted.read, False),
+        ("writes", written + put_back, file.wanted.written, True),
     ):
         if moved - asked < choices.SIEVED_BYTES or moved < choices.SIEVED * asked:
             continue
-        chosen = file.asked.of(file.write == write)
-        now, then = load_of(chosen, cluster), load_of(replace(chosen, count=chosen.count * (asked / moved)), cluster)
+        if write:
+            now = load_of(writes, cluster) + load_of(_share(reads, put_back, read), cluster)
+            then = load_of(_share(writes, min(asked, written), written), cluster)
+        else:
+            now, then = (load_of(_share(reads, each, read), cluster) for each in (moved, asked))
         times = f", {moved / asked:.1f} times as much" if asked else ", to write parts of what it read"
+        parts = f": {format_size(put_back)} read first, {format_size(written)} written" if write and put_back else ""
         yield Finding(
             "sieving",
             op,
             file.path,
-            (f"MPI-IO {op} {format_size(asked)}, the system calls below move {format_size(moved)}{times}",),
+            (f"MPI-IO {op} {format_size(asked)}, the system calls below move {format_size(moved)}{times}{parts}",),
             saved(now, then),
             "against the bytes that were asked for, in requests of the same sizes",
             _advice(next((each for each in file.layers if each.op == op[:-1]), None), write),
         )
+
+
+def _share(asked: Asked, part: int, whole: int) -> Asked:
+    """Requests of which so many bytes of the whole count."""
+    return replace(asked, count=asked.count * (part / whole if whole else 0.0))
 
 
 def _advice(calls: MpiCalls | None, write: bool) -> str:
