@@ -29,8 +29,8 @@ WIDTH = 158
 FIRST = "throughput-view"
 #: In this order; others behind them.
 ORDER = (
-    FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half", "thesis-fig",
-    "thesis-",
+    FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half",
+    "pdla-fig", "pdla-", "radar-fig", "radar-", "thesis-fig", "thesis-",
 )  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
 ASIDE = {
@@ -215,6 +215,8 @@ def section(name: str, result: Mapping[str, Any]) -> str:
         parts.append(up_to(result))
     if result.get("orderings"):
         parts.append(orderings(result))
+    if result.get("stated"):
+        parts.append(orderings({"orderings": result["stated"]}))
     parts.append(emulated_part(name))
     parts += [
         f"![{title}](../experiments/{name}/result.svg)",
