@@ -17,7 +17,7 @@ from ..files.parts import ANYBODY, read_part
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
 from ..store.nameless import cure, nameless
-from ..store.room import room_bytes, small_targets
+from ..store.room import SMALL_MEANS, room_bytes, small_targets
 from ..units import format_size
 from .finding import Examined, Finding, bad, note, ok
 
@@ -143,8 +143,8 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
         if small:
             named = ", ".join(f"{name} ({format_size(free)})" for name, free in small.items())
             yield note(
-                f"targets with much less room than the others: {named}; new files put little or nothing there",
-                "nothing; plans put hot regions there, and 'stripewise store df' shows what is left",
+                f"targets with much less room than the others: {named}; {SMALL_MEANS}",
+                "nothing; 'stripewise store df' shows what is left",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target
 from ..layout import Layout, Region, Stripes, from_indexes, to_indexes
+from ..units import format_size
 from .store import Store
 
 #: Endings of the objects that a target may have of a file: its two planes, and its replicas (docs/formats.md, "Names").
@@ -23,6 +25,12 @@ BLOCK_BYTES = 512
 FILLS = 0.9
 #: A target with a smaller part of the room of the largest is told of.
 SMALL = 0.25
+SMALL_MEANS = (
+    "new files put little or nothing there, and plans ('stripewise plan', 'tune') use what is left for the parts of "
+    "files that are used most"
+)
+#: A store is full with no more than so many bytes free, and no more than such a part of all.
+FULL_BYTES, FULL = 64 << 20, 0.02
 
 
 def room_bytes(store: Store, idle: Collection[str] = ()) -> dict[str, int]:
@@ -111,6 +119,22 @@ def fills(stripes: Stripes, room: Mapping[str, int]) -> float:
     whole = sum(room.values())
     cycle = sum(width for _, width in stripes)
     return min(room.get(name, 0) * cycle / width for name, width in stripes) / whole if whole else 1.0
+
+
+def full_text(store: Store) -> str:
+    """That the active targets that are there have next to no room, and what helps; empty where they have some."""
+    room = known_room_bytes(store, store.devices())
+    active = store.config.cluster.active
+    free = sum(room.get(target.name) or 0 for target in active)
+    used = sum(store.used_by_others(()).values())
+    if free > min(FULL_BYTES, FULL * (used + free)) or all(room.get(each.name) is None for each in active):
+        return ""
+    root = shlex.quote(str(store.root))
+    return (
+        f"the store is full: all targets together have {format_size(free)} free, so writes end with ENOSPC: remove "
+        f"files ('stripewise run --store {root} -- rm FILE'), export some ('stripewise store export'), or add a target "
+        f"('stripewise store add {root} NAME --path DIR --class CLASS')"
+    )
 
 
 def small_targets(store: Store) -> dict[str, int]:

@@ -105,8 +105,18 @@ def test_two_small_ssds_beside_disks_end_no_file(make_store: Maker) -> None:
     store = make_store([*dirs(4), *small])
     store.program("dd", "if=/dev/zero", f"of={store.data / 'big'}", "bs=1M", "count=200")
     small = "targets with much less room than the others: s0 16.0 MiB, s1 16.0 MiB"
-    assert small in stripewise("store", "df", store.root).out
+    said = " ".join(stripewise("store", "df", store.root).out.split())
+    assert small in said and "use what is left for the parts of files that are used most" in said
     assert "s0 (16.0 MiB)" in stripewise("doctor", "--store", store.root, code=None).out
+
+
+def test_a_full_store_is_said_to_be_full_with_what_helps_and_no_target_is_called_small(make_store: Maker) -> None:
+    store = make_store([Target("t0", capacity_bytes=8 * MIB), Target("t1", capacity_bytes=8 * MIB)])
+    script = 'for n in 1 2 3; do head -c 64M /dev/zero >"$0/f$n"; done 2>/dev/null; exit 0'
+    stripewise("run", "--store", store.root, "--", "sh", "-c", script, store.data)
+    said = " ".join(stripewise("store", "df", store.root).out.split())
+    assert "the store is full: all targets together have" in said and "much less room" not in said, said
+    assert f"'stripewise store add {store.root} NAME" in said and "-- rm FILE" in said, said
 
 
 def test_a_plain_file_comes_in_by_the_room_that_there_is_and_one_without_room_is_told_what_helps(

@@ -8,10 +8,10 @@ import typer
 
 from ...store import Store
 from ...store.nameless import cure, nameless
-from ...store.room import known_room_bytes, small_targets
+from ...store.room import SMALL_MEANS, full_text, known_room_bytes, small_targets
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, stdout, table
+from ..output import print_json, printable, stdout, table, wrapped
 
 
 def df(store: StoreArgument, json: JsonOption = False) -> None:
@@ -64,7 +64,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
     if gone.ids:
         typer.echo(printable(f"{gone.what}: {cure(opened)}"))
     for line in warnings(opened):
-        typer.echo(line)
+        typer.echo(wrapped(printable(line)))
 
 
 def _percent(used: int, free: int) -> str:
@@ -73,10 +73,10 @@ def _percent(used: int, free: int) -> str:
 
 def warnings(store: Store) -> Iterator[str]:
     """What the room of a store's targets means for new files, a line each."""
-    small = small_targets(store)
-    if small:
+    if full := full_text(store):
+        yield full
+    elif small := small_targets(store):
         named = ", ".join(
             f"{name} {format_size(free)}" for name, free in sorted(small.items(), key=lambda each: each[1])
         )
-        means = "new files put little or nothing there, plans what is hot"
-        yield f"targets with much less room than the others: {named}; {means}"
+        yield f"targets with much less room than the others: {named}; {SMALL_MEANS}"
