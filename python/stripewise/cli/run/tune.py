@@ -37,6 +37,7 @@ from ..output import print_json, printable, progress, say, shown, stdout, table,
 from ..plan.caveats import of_copies, of_devices, standing_copies
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
 from ..store.plan import rm_command
+from .kept_layout import kept_layout
 
 
 def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
@@ -69,6 +70,9 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     typer.echo(wrapped(_claim(tuned)))
     for note in _notes(tuned, simulated):
         typer.echo(wrapped(f"note: {note}"))
+    if tuned.kept is not None:
+        for line in kept_layout(tuned.kept.plan):
+            typer.echo(line)
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")
 

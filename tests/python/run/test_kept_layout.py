@@ -1,0 +1,37 @@
+"""The layout that `tune` keeps, as it tells of it."""
+
+from __future__ import annotations
+
+from stripewise.cli.run.kept_layout import FILES_SHOWN, kept_layout
+from stripewise.plan import Expected, FilePlan, Plan, Window
+from stripewise.plan.document import RegionPlan
+
+MIB = 1 << 20
+
+
+def file(path: str, *regions: RegionPlan) -> FilePlan:
+    return FilePlan(path, None, regions[-1].start, regions)
+
+
+def plan(*files: FilePlan) -> Plan:
+    return Plan("best", {}, "", ("job",), 1, (Window(0, 1),), files, {}, Expected(1.0, 2.0, 1.0, 2.0))
+
+
+def test_the_kept_layout_stands_in_rows_with_the_reasons_by_bytes() -> None:
+    hot = RegionPlan(0, MIB, (("s0", 4096),), reason="hot: read often")
+    cold = RegionPlan(MIB, 7 * MIB, (("h0", 65536), ("h1", 65536)), reason="cold: rarely used")
+    growth = RegionPlan(8 * MIB, 7 * MIB, (("h0", 65536), ("h1", 65536)), reason="growth")
+    lines = list(kept_layout(plan(file("/f", hot, cold, growth))))
+    assert lines[0] == "the layout that stays, of best:" and lines[1] == "/f: 8.0 MiB, 3 region(s)"
+    said = "\n".join(lines)
+    assert "64KiB on h0 h1" in said and said.index("7.0 MiB: cold: rarely used") < said.index(
+        "1.0 MiB: hot: read often"
+    )
+    assert "growth" not in said.replace("end, growth", "")
+
+
+def test_of_many_files_and_reasons_the_others_are_counted() -> None:
+    regions = [RegionPlan(n * MIB, MIB, (("s0", 4096 * (n + 1)),), reason=f"why {n}") for n in range(9)]
+    lines = list(kept_layout(plan(*(file(f"/f{n}", *regions) for n in range(5)))))
+    assert f"and {5 - FILES_SHOWN} smaller file(s)" in lines and "  and 6 more reason(s)" in lines
+    assert len(lines) < 24
