@@ -5,6 +5,7 @@ So whatever moves bytes has the store's mover lock, keeps to limits, tells its s
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,13 @@ from ..errors import NoSpaceError
 from ..layout import Region
 from ..plan import Plan
 from ..store import Store
+from ..store.room import room_bytes
+from ..units import format_size
 from .mover_session import Limits, MoverSession
 
 #: What the native module says of a file that moves in pieces too large for any target beside what lies there.
 IN_THE_WAY = "no target has room to keep it while it moves"
+_CROWDED = re.compile(rf"the region at byte (\d+) .*{IN_THE_WAY}")
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,26 @@ def lay_out(
                 return Applied(done, moved_bytes, time.monotonic() - begun, session.signal)
             if IN_THE_WAY in moved.message:
                 where = "" if file.path in moved.message else f"{file.path}: "
-                raise NoSpaceError(f"{where}{moved.message}{_ways_round(store)}")
+                short = missing_room(store, moved.message, file.layout, file.size)
+                raise NoSpaceError(f"{where}{moved.message}{short}{_ways_round(store)}")
             moved.check()
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
+
+
+def missing_room(store: Store, message: str, layout: Sequence[Region], size: int) -> str:
+    """What a region that is in its own way needs on one target while it moves, and the most that one has; empty where
+    `message` says something else.
+    """
+    found = _CROWDED.search(message)
+    region = next((each for each in layout if found and each.start <= int(found[1]) < each.start + each.len), None)
+    if region is None:
+        return ""
+    needed = min(size, region.start + region.len) - region.start
+    room = room_bytes(store)
+    best = max(room, key=lambda name: room[name])
+    short = format_size(max(0, needed - room[best]))
+    most = f"{best} has most, {format_size(room[best])}"
+    return f" (it needs {format_size(needed)} on one target; {most}: {short} are missing)"
 
 
 def _ways_round(store: Store) -> str:

@@ -24,6 +24,7 @@ from ..store.substitute import on_active
 from ..store.upkeep import collect
 from ..units import format_size
 from .mover_session import MoverSession
+from .plan_applier import missing_room
 
 #: Between two passes over the files of a store, seconds.
 PASS_S = 0.5
@@ -54,6 +55,8 @@ class Swept:
     drained: str = ""
     #: The file of which a part had moved when the work was stopped; empty where none had.
     part: str = ""
+    #: For so long nothing got better before it gave up.
+    waited_s: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """What was done as `--json` prints it."""
@@ -139,6 +142,20 @@ def take_back(session: MoverSession, name: str) -> Store | None:
     return write_config(session.store, with_state(session.store, name, "active"))
 
 
+def laid_out_off(store: Store, name: str) -> list[str]:
+    """The files that have another layout than the store's own, and whose further growth goes to other targets than
+    this one: what a drain has moved of them comes back neither with the target nor with a rebalance.
+    """
+    template = store.config.layout(store.config.default_layout)
+    found = []
+    for file in store.files():
+        with contextlib.suppress(StoreError, LayoutError):
+            regions = store.layout(file.id).regions
+            if not is_default(regions, template) and name not in dict(regions[-1].stripes):
+                found.append(file.path or file.id)
+    return found
+
+
 def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_for_programs: bool = True) -> Swept:
     """Moves everything off a draining target. Sweeps until a pass finds nothing and no program could add to it.
 
@@ -171,10 +188,11 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
             break
         since = time.monotonic() if swept.moved_bytes > before else since
         if time.monotonic() - since >= patience_s:
+            swept.waited_s = patience_s
             break
         if swept.left[0] != said:
             said = swept.left[0]
-            say(f"target {name}: waits: {said}")
+            say(f"target {name}: waits up to {patience_s:g} s for this to change (--patience): {said}")
         session.wait(PASS_S)
     return _ended(session, swept)
 
@@ -265,7 +283,7 @@ def _pass(
             left += [f"{len(rest)} file(s) not moved yet: {rest[0]}{' and others' if rest[1:] else ''}"] * bool(rest)
             break
         if moved.error:
-            left.append(f"{file.path or file.id}: {moved.message}")
+            left.append(f"{file.path or file.id}: {moved.message}{missing_room(store, moved.message, new, file.size)}")
         else:
             swept.files += 1
             swept.moved_bytes += moved.moved_bytes

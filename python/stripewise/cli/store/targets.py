@@ -44,7 +44,9 @@ def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None
             _complain(f"{what}: {_cure(store, swept)}")
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
-        raise StoreError(f"{store}: {what} {'' if swept.stopped else 'is not complete; '}{_cure(store, swept)}")
+        waited = f"is not complete, after {swept.waited_s:g} s in which nothing got better (--patience); "
+        waited = waited if swept.waited_s else "is not complete; "
+        raise StoreError(f"{store}: {what} {'' if swept.stopped else waited}{_cure(store, swept)}")
 
 
 def _cure(store: Path, swept: Swept) -> str:
@@ -145,6 +147,7 @@ def _cleared(swept: Swept) -> str:
 def _take_back(store: Store, target: str, json: bool) -> None:
     with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
         after = retarget.take_back(session, target)
+        moved_off = [] if after is None else retarget.laid_out_off(after, target)
     if json:
         print_json({"target": target, "state": "active", "was_draining": after is not None})
         return
@@ -156,6 +159,14 @@ def _take_back(store: Store, target: str, json: bool) -> None:
         why = plans.suspended(after.config, kept)
         now = f"is still not followed: {why}" if why else "is followed again"
         typer.echo(printable(f"the plan kept for {kept.title} {now}"))
+    if moved_off:
+        again = shlex.join(["stripewise", "store", "set-layout", moved_off[0], "--layout", "LAYOUT"])
+        typer.echo(
+            printable(
+                f"{len(moved_off)} file(s) that set-layout or a plan laid out grow without it: what the drain moved of "
+                f"them stays where it is now; to lay one out again: {again}, or 'stripewise apply'"
+            )
+        )
     typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")
 
 

@@ -1,0 +1,39 @@
+"""What a drain says that cannot go on, and one that is taken back."""
+
+from __future__ import annotations
+
+import pytest
+from rig import Maker, dirs, stripewise
+
+from stripewise.layout import Region
+from stripewise.moving import plan_applier
+from stripewise.store import Store as Opened
+
+MIB = 1 << 20
+IN_THE_WAY = "the region at byte 4194304 fits its targets, but no target has room to keep it while it moves; free some"
+
+
+def test_files_with_a_layout_of_their_own_stay_where_a_drain_put_them_and_are_told(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    own, other = store.data / "own", store.data / "other"
+    for path in (own, other):
+        store.program("dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=2")
+    stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
+    stripewise("store", "drain", store.root, "t0")
+    said = stripewise("store", "drain", store.root, "t0", "--undo").out
+    assert "1 file(s) that set-layout or a plan laid out grow without it" in said, said
+    assert f"set-layout {own} --layout LAYOUT" in said, said
+    stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
+    stripewise("store", "drain", store.root, "t2")
+    assert "set-layout or a plan" not in stripewise("store", "drain", store.root, "t1", "--undo").out
+
+
+def test_a_region_in_its_own_way_tells_how_much_room_is_missing_and_where(
+    make_store: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Opened(make_store(dirs(2)).root)
+    monkeypatch.setattr(plan_applier, "room_bytes", lambda _: {"t0": MIB, "t1": 3 * MIB})
+    regions = (Region(0, 4 * MIB, (("t0", 65536),)), Region(4 * MIB, 64 * MIB, (("t1", 65536),)))
+    said = plan_applier.missing_room(store, IN_THE_WAY, regions, 12 * MIB)
+    assert said == " (it needs 8.0 MiB on one target; t1 has most, 3.0 MiB: 5.0 MiB are missing)", said
+    assert plan_applier.missing_room(store, "is gone", regions, 12 * MIB) == ""
