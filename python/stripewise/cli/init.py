@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import typer
 from ..calibration.calibrate import FIGURES, calibrated
 from ..calibration.measure import Measurement, open_probe
 from ..cluster import CLASSES, Cluster, Network, Target
-from ..errors import UsageError
+from ..errors import NoSpaceError, UsageError
 from ..native import parsed
 from ..setup import found
 from ..setup.document import FoundTarget, cluster_document
@@ -33,6 +34,8 @@ from .output import print_json, printable, progress, say, stdout, table
 #: Seconds for all directories together unless --seconds says it, and for one of them at most and at least.
 SECONDS_ALL, SECONDS_MAX, SECONDS_MIN = 40.0, 10.0, 2.0
 SCRATCH = "256MiB"
+#: What crates/store/src/admin/probe/scratch.rs insists on (`BYTES_MIN`).
+SCRATCH_MIN_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +188,25 @@ def _measure(wanted: bool, seconds: float, scratch_bytes: int, count: int) -> It
 
         def measure(target: Target) -> Target:
             with progress(f"measuring {printable(target.name)}") as step:
-                parsed(probe.begin, str(target.path), 0, scratch_bytes)
+                try:
+                    parsed(probe.begin, str(target.path), 0, scratch_bytes)
+                except NoSpaceError as error:
+                    raise _too_little(target.path, scratch_bytes) from error
                 return calibrated(target, Measurement(probe, target.name, seconds, step).run())
 
         yield measure
+
+
+def _too_little(path: Path, scratch_bytes: int) -> NoSpaceError:
+    """That no directory can be measured with so small a scratch file."""
+    if scratch_bytes < SCRATCH_MIN_BYTES:
+        return NoSpaceError(f"--scratch: a measurement takes at least {format_size(SCRATCH_MIN_BYTES)}; ask for more")
+    space = os.statvfs(path)
+    return NoSpaceError(
+        f"{path}: has {format_size(space.f_bavail * space.f_frsize)} free; a measurement takes a sixteenth of that, at "
+        f"least {format_size(SCRATCH_MIN_BYTES)}: free {format_size(16 * SCRATCH_MIN_BYTES)} there, or measure nothing "
+        f"(--no-calibrate)"
+    )
 
 
 @dataclass(frozen=True)
