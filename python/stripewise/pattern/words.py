@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
-from ..units import GIB, KIB, MIB, time_text
+from ..units import GIB, KIB, MIB, format_size, time_text
 from .local import LARGE_BYTES, SMALL_BYTES, Distribution, Segment
 from .ranks import RankFormula
 from .records import Kind
 from .together import GlobalPattern
 from .tree import Tree
 
-#: So many parts of a loop are named.
-PARTS_MAX = 6
+#: A loop of more parts is told by its round as a whole.
+PARTS_MAX = 3
 
 
 def size_text(count: int) -> str:
@@ -144,8 +145,6 @@ def _part_text(part: Tree, kinds: Sequence[Kind]) -> str:
     if not part.body:
         return f"{kinds[part.kind].op}s {size_text(part.size)}"
     dimensions, inner = nest_of(part)
-    if inner.body:
-        return f"does {part.records:,} requests in loops"
     is_run = len(dimensions) == 1 and dimensions[0][1] == inner.size
     return (
         f"{kinds[inner.kind].op}s {part.records:,} x {size_text(inner.size)} {'contiguously' if is_run else 'strided'}"
@@ -155,11 +154,13 @@ def _part_text(part: Tree, kinds: Sequence[Kind]) -> str:
 def _body_text(loop: Tree, kinds: Sequence[Kind]) -> str:
     """A loop of several parts."""
     body = loop.body
+    if len(body) > PARTS_MAX or any(nest_of(part)[1].body for part in body):
+        return _round_text(loop, kinds)
     parts = [_part_text(part, kinds) for part in body]
-    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) <= PARTS_MAX else f"does {len(parts)} things"
+    said = f"{', '.join(parts[:-1])} and {parts[-1]}"
     strides = list(dict.fromkeys(part.stride for part in body))
     if len(strides) > 1:
-        moved = "moving on by " + ", ".join(size_text(part.stride) for part in body[:PARTS_MAX])
+        moved = "moving on by " + ", ".join(size_text(part.stride) for part in body)
     elif strides == [0]:
         moved = "in the same places"
     elif _is_run(body) and body[-1].at + body[-1].size - body[0].at == strides[0]:
@@ -167,6 +168,35 @@ def _body_text(loop: Tree, kinds: Sequence[Kind]) -> str:
     else:
         moved = f"moving on by {size_text(strides[0])}"
     return f"in turn {said}, {loop.count:,} rounds, {moved}"
+
+
+def _round_text(loop: Tree, kinds: Sequence[Kind]) -> str:
+    """A loop of many parts: how much a round is, what most of it is, and how far that moves on."""
+    body = loop.body
+    moved: Counter[tuple[str, int]] = Counter()
+    for part in body:
+        for op, size, count in _records_of(part, kinds):
+            moved[op, size] += size * count
+    (op, size), most = moved.most_common(1)[0]
+    requests, total = sum(part.records for part in body), sum(part.bytes for part in body)
+    share = f"mostly {op}s of {size_text(size)}" if 2 * most > total else (
+        f"{operation_text(loop, kinds).removeprefix('alternately ')} of up to {size_text(max(s for _, s in moved))}"
+    )  # fmt: skip
+    said = f"repeats a round of {requests:,} requests, {format_size(total)} in all, {share}, {loop.count:,} times"
+    strides = {part.stride for part in body}
+    if strides == {0}:
+        return f"{said}, in the same places"
+    largest = max(body, key=lambda part: part.bytes)
+    whose = "" if len(strides) == 1 else "the largest part "
+    return f"{said}, {whose}moving on by {size_text(largest.stride)}" if largest.stride else said
+
+
+def _records_of(tree: Tree, kinds: Sequence[Kind], times: int = 1) -> Iterator[tuple[str, int, int]]:
+    """Operation and size of each record in a tree, and how often it comes."""
+    if not tree.body:
+        yield kinds[tree.kind].op, tree.size, times
+    for part in tree.body:
+        yield from _records_of(part, kinds, times * tree.count)
 
 
 def _is_run(body: Sequence[Tree]) -> bool:
@@ -216,7 +246,9 @@ def random_text(segments: Sequence[Segment], kinds: Sequence[Kind]) -> str:
     requests = _from_to([each.requests for each in places], lambda count: f"{count:,}")
     block = segments[0].loop
     if block is not None:
-        inside = loop_text(block, kinds).split(" ", 1)[1]
+        # The verb stands before, those of several parts do not.
+        inside = loop_text(block, kinds)
+        inside = inside.removeprefix("in turn ") if inside.startswith("in turn ") else inside.split(" ", 1)[1]
         return f"{operation_text(block, kinds)} {requests} blocks {places_text(places)}; in each block {inside}"
     ops = {op: sum(n for each in places for kind, n in each.kinds if kinds[kind].op == op) for op in ("read", "write")}
     said = " and ".join(f"{op}s" for op, count in ops.items() if count)

@@ -156,6 +156,18 @@ PLAIN = {
     "The process in turn writes 96 B and writes 1 MiB, 40 rounds, moving on by 0 B, 1 MiB, from 0 B on.": [
         request for i in range(40) for request in (("write", 0, 96), ("write", 4 * KIB + i * MIB, MIB))
     ],
+    "The process repeats a round of 7 requests, 2.5 MiB in all, mostly writes of 648,000 B, 22 times, the largest part "
+    "moving on by 2,592,000 B, from 0 B on.": [
+        ("write", at, size)
+        for i in range(22)
+        for at, size in ((0, 96), *((MIB + (4 * i + k) * 648_000, 648_000) for k in range(4)), (200, 8), (300, 16))
+    ],
+    "The process repeats a round of 5 requests, 1.2 MiB in all, reads and writes of up to 512 KiB, 20 times, moving on "
+    "by 2 MiB, from 3 KiB on.": [
+        (op, 3 * KIB + i * 2 * MIB + at * KIB, size * KIB)
+        for i in range(20)
+        for op, at, size in (("read", 0, 1), ("write", 8, 500), ("read", 900, 4), ("write", 1000, 512), ("read", 1900, 200))
+    ],
     "The process in turn writes 16 B, writes 131,056 B and writes 128 KiB, 40 rounds, contiguously, from 0 B on.": [
         ("write", i * 256 * KIB + at, size)
         for i in range(40)
