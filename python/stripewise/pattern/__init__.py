@@ -3,7 +3,7 @@
 from .database import store_report
 from .difference import Change, changes
 from .fio import fio_job, fio_replay
-from .ior import ior_command
+from .ior import ior_commands
 from .prediction import Prediction, predicted
 from .report import PatternReport, report_as_asked, report_of
 
@@ -14,7 +14,7 @@ __all__ = [
     "changes",
     "fio_job",
     "fio_replay",
-    "ior_command",
+    "ior_commands",
     "predicted",
     "report_as_asked",
     "report_of",

@@ -6,9 +6,11 @@ IOR gives rank r of P in segment s the block at (s x P + r) x block, and in it t
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterator
 
 from ..units import GIB, KIB, MIB
-from .report import Described
+from .report import Described, FilePatterns
 from .words import nest_of
 
 
@@ -19,27 +21,43 @@ def _size(count: int) -> str:
     return str(count)
 
 
-def ior_command(each: Described, path: str, processes: int, api: str = "POSIX") -> str:
-    """The command line, or a line beginning with # that says why there is none; `api` is what IOR is to call."""
+#: Of each layer, what IOR calls it.
+APIS = {"posix": "POSIX", "mpi": "MPIIO"}
+
+
+def ior_commands(file: FilePatterns, processes: int) -> Iterator[str]:
+    """A command line for each pattern of a file that has one, and a line beginning with # on those that have none."""
+    reasons: Counter[str] = Counter()
+    for each in file.patterns:
+        command = _command(each, processes, APIS[file.layer])
+        if isinstance(command, str):
+            reasons[command] += 1
+        else:
+            yield " ".join([*command, "-o", shlex.quote(file.path)])
+    if reasons:
+        without, count = sum(reasons.values()), len(file.patterns)
+        of = "its one pattern" if count == 1 else "any pattern" if without == count else f"{without:,} of {count:,}"
+        many = len(reasons) > 1
+        why = "; ".join(f"{number:,} x {reason}" if many else reason for reason, number in reasons.most_common())
+        text = f"# IOR: {file.path}: no command for {of}: {why}; use --as fio"
+        yield "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _command(each: Described, processes: int, api: str) -> list[str] | str:
+    """The words of the command but for the file, or why there is none."""
     shape = _blocks(each, processes)
     if isinstance(shape, str):
-        return _none(shape, each, path)
+        return shape
     block, transfer, segments, extra = shape
     modes = {"read": "-r", "write": "-w"}
     if each.operation not in modes:
-        return _none("reads and writes in one loop; use --as fio", each, path)
+        return "reads and writes in one loop"
     ranks = len(each.pattern.ranks)
     words = ["mpiexec", "-n", str(ranks), "ior", "-a", api, modes[each.operation], "-E", "-k"]
     words += ["-t", _size(transfer), "-b", _size(block), "-s", str(segments), *extra]
     if each.repetitions > 1:
         words += ["-i", str(each.repetitions)]
-    return " ".join([*words, "-o", shlex.quote(path)])
-
-
-def _none(why: str, each: Described, path: str) -> str:
-    """The comment that stands for a pattern that has no command."""
-    text = f"# IOR: {why}; {path}: {each.sentence}"
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return words
 
 
 def _blocks(each: Described, processes: int) -> tuple[int, int, int, list[str]] | str:
@@ -47,26 +65,26 @@ def _blocks(each: Described, processes: int) -> tuple[int, int, int, list[str]] 
     segment = each.pattern.segments[0]
     ranks = len(each.pattern.ranks)
     if segment.places is not None:
-        return "random places; IOR's -z only shuffles the transfers of a rank's own blocks; use --as fio"
+        return "random places (IOR's -z only shuffles the transfers of a rank's own blocks)"
     if not segment.is_regular or segment.loop is None or each.pattern.formulas is None:
-        return "the ranks' places follow no formula; use --as fio"
+        return "places of ranks that follow no formula"
     dimensions, inner = nest_of(segment.loop)
     if inner.body:
-        return "several requests in one loop; use --as fio"
+        return "several requests in one loop"
     moving = [dimension for dimension in dimensions if dimension[1]]
     start = each.pattern.formulas[0]
     if start.constant or len(start.coefficients) > 1 or any(not f.is_constant for f in each.pattern.formulas[1:]):
-        return "not laid out as blocks of equal ranks from offset 0 on; use --as fio"
+        return "not laid out as blocks of equal ranks from offset 0 on"
     step, size = start.coefficients[0], inner.size
     if each.pattern.ranks != tuple(range(ranks)):
-        return "not of ranks 0 to P - 1; use --as fio"
+        return "not of ranks 0 to P - 1"
     run = size
     if moving and moving[-1][1] == size:
         run *= moving.pop()[0]
     if ranks > 1 and step != run:
-        return f"a rank begins {step:,} bytes after the one before, not its block of {run:,}; use --as fio"
+        return "ranks whose distance is not the block that each of them has"
     if not moving:
         return run, size, 1, []
     if len(moving) == 1 and moving[0][1] == ranks * run:
         return run, size, moving[0][0], []
-    return "strides other than those of IOR's segments; use --as fio"
+    return "strides other than those of IOR's segments"

@@ -86,6 +86,8 @@ class FilePatterns:
 
     recognised: RecognisedFile
     patterns: tuple[Described, ...]
+    #: posix or mpi: the calls that are told.
+    layer: str = "posix"
 
     @property
     def path(self) -> str:
@@ -147,7 +149,8 @@ class PatternReport:
 
 def report_of(path: str | os.PathLike[str], files: Chosen = (), layer: str = "posix") -> PatternReport:
     """The patterns in a collected trace; raises what `read_records` does."""
-    return report_of_records(read_records(path, files, layer))
+    report = report_of_records(read_records(path, files, layer))
+    return replace(report, files=tuple(replace(file, layer=layer) for file in report.files))
 
 
 def report_as_asked(path: str | os.PathLike[str], files: Chosen = ()) -> PatternReport:

@@ -39,15 +39,20 @@ def test_calls_of_mpi_io_are_made_by_ior_as_calls_of_mpi_io(ior):
     for name, column in mpi.items():
         rows = rows.set_column(rows.column_names.index(name), name, column)
     pq.write_table(rows, place)
-    said = stripewise("patterns", ior, "--as", "ior", "--layer", "mpi").stdout.splitlines()
-    assert [line.split(" -E")[0] for line in said] == [f"mpiexec -n 4 ior -a MPIIO {mode}" for mode in ("-w", "-r")]
+    for layer in ([], ["--layer", "mpi"]):
+        said = stripewise("patterns", ior, "--as", "ior", *layer).stdout.splitlines()
+        assert [line.split(" -E")[0] for line in said] == [f"mpiexec -n 4 ior -a MPIIO {mode}" for mode in ("-w", "-r")]
 
 
 def test_what_ior_cannot_say_is_a_comment(tmp_path):
     trace = write_trace(tmp_path / "t", ALL["mpi_tile_io"](4))
-    assert stripewise("patterns", trace, "--as", "ior").stdout.startswith("# IOR: ")
-    # A pattern without a command is named.
-    assert "; /scratch/out.dat: Each of" in stripewise("patterns", trace, "--as", "ior").stdout
+    assert stripewise("patterns", trace, "--as", "ior").stdout == (
+        "# IOR: /scratch/out.dat: no command for its one pattern: not laid out as blocks of equal ranks from offset 0 "
+        "on; use --as fio\n"
+    )
+    many = write_trace(tmp_path / "many", ALL["lanl_app2"](4))
+    (*_, line) = stripewise("patterns", many, "--as", "ior").stdout.splitlines()
+    assert line.startswith("# IOR: /scratch/out.dat: no command for 2 of 3: 1 x ")
 
 
 def test_what_fio_cannot_say_is_a_log_to_replay(tmp_path):

@@ -166,7 +166,13 @@ PLAIN = {
     "by 2 MiB, from 3 KiB on.": [
         (op, 3 * KIB + i * 2 * MIB + at * KIB, size * KIB)
         for i in range(20)
-        for op, at, size in (("read", 0, 1), ("write", 8, 500), ("read", 900, 4), ("write", 1000, 512), ("read", 1900, 200))
+        for op, at, size in (
+            ("read", 0, 1),
+            ("write", 8, 500),
+            ("read", 900, 4),
+            ("write", 1000, 512),
+            ("read", 1900, 200),
+        )
     ],
     "The process in turn writes 16 B, writes 131,056 B and writes 128 KiB, 40 rounds, contiguously, from 0 B on.": [
         ("write", i * 256 * KIB + at, size)

@@ -15,9 +15,20 @@ import typer
 
 from ...errors import UsageError
 from ...files.parts import check_output, check_output_directory
-from ...pattern import PatternReport, changes, fio_job, fio_replay, ior_command, predicted, report_of, store_report
+from ...pattern import (
+    PatternReport,
+    changes,
+    fio_job,
+    fio_replay,
+    ior_commands,
+    predicted,
+    report_as_asked,
+    report_of,
+    store_report,
+)
 from ...pattern.prediction import total_text
 from ...pattern.report import Described, FilePatterns
+from ...workload.counted import Choice
 from ...workload.trace import RunEnd, partial_reasons, run_end
 from ..arguments import flattened
 from ..options import JsonOption
@@ -26,15 +37,20 @@ from ..plan.options import FileOptions, say_of_trace
 
 FORMS = ("ior", "fio")
 LAYERS = ("posix", "mpi")
-#: Of each layer, what IOR calls it.
-IOR_APIS = {"posix": "POSIX", "mpi": "MPIIO"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatternOptions:
     """What is told, and of what."""
 
-    layer: Annotated[str, typer.Option("--layer", metavar="LAYER", help="Traced layer: posix or mpi.")] = "posix"
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            "--layer",
+            metavar="LAYER",
+            help="Traced layer: posix or mpi (default: posix; with --as ior mpi for files used by MPI-IO).",
+        ),
+    ] = None
     as_: Annotated[
         str | None, typer.Option("--as", metavar="FORM", help="Print commands that reproduce each pattern: ior or fio.")
     ] = None
@@ -61,6 +77,12 @@ class PatternOptions:
     ] = None
     json: JsonOption = False
 
+    def report(self, trace: Path, choice: Choice) -> PatternReport:
+        """The patterns of a trace in the layer that is asked for. IOR makes calls of MPI-IO where a program did."""
+        if self.layer is None and self.as_ == "ior":
+            return report_as_asked(trace, choice)
+        return report_of(trace, choice, self.layer or "posix")
+
 
 @flattened
 def patterns(
@@ -80,7 +102,7 @@ def patterns(
     diff: the changes from run A to run B. predict: the run with --processes processes, from runs with other numbers of
     processes.
     """
-    if options.layer not in LAYERS:
+    if options.layer not in (None, *LAYERS):
         raise UsageError(f"--layer: '{options.layer}' is not known; give one of {', '.join(LAYERS)}")
     if options.as_ is not None and options.as_ not in FORMS:
         raise UsageError(f"--as: '{options.as_}' is not known; give one of {', '.join(FORMS)}")
@@ -95,7 +117,7 @@ def patterns(
     traces = _checked(verb, rest)
     _check_results(verb, options, traces)
     choice = files.choice()
-    reports = [report_of(Path(word), choice, options.layer) for word in traces]
+    reports = [options.report(Path(word), choice) for word in traces]
     ends = [run_end(Path(word)) for word in rest]
     for word, end in zip(rest, ends, strict=True):
         say_partial(word, partial_reasons(Path(word)))
@@ -138,10 +160,12 @@ def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
     for file in report.files:
         if options.as_ is None:
             typer.echo(f"{printable(file.path)}: {file.records:,} requests in {len(file.patterns)} pattern(s)")
+        if options.as_ == "ior":
+            for line in ior_commands(file, report.processes):
+                typer.echo(line)
+            continue
         for number, each in enumerate(file.patterns):
-            if options.as_ == "ior":
-                typer.echo(ior_command(each, file.path, report.processes, IOR_APIS[options.layer]))
-            elif options.as_ == "fio":
+            if options.as_ == "fio":
                 typer.echo(_fio(file, each, number, options.output))
             else:
                 typer.echo(f"  {each.sentence}")
