@@ -19,6 +19,7 @@ from ..errors import StoreError, UsageError
 from ..files.parts import read_part
 from ..layout import Layout
 from ..units import OFFSET_BYTES_MAX, parse_age, parse_size
+from .copies.build import is_container
 from .placed import PlacedFile, placed_in
 from .store import Store, StoredFile
 
@@ -81,6 +82,8 @@ class Conditions:
     not_on: frozenset[str] = frozenset()
     stripe_count: Span | None = None
     like: Layout | None = None
+    #: Containers of copies count, too; they are the store's own, not the user's files.
+    copies: bool = False
 
     @property
     def need_layout(self) -> bool:
@@ -128,6 +131,8 @@ def find(store: Store, conditions: Conditions, problems: list[str]) -> Iterator[
     now = time.time()
     for file in store.files():
         if matches is not None and not matches(file.path):
+            continue
+        if not conditions.copies and is_container(store.root, file.path):
             continue
         if conditions.size is not None and not conditions.size.holds(file.size):
             continue

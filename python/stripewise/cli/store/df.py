@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import typer
 
+from ...errors import LayoutError, StoreError
+from ...layout import target_bytes
 from ...store import Store
+from ...store.copies.build import is_container
 from ...store.nameless import cure, nameless
 from ...store.room import SMALL_MEANS, full_text, known_room_bytes, small_targets
 from ...units import format_size
@@ -24,6 +28,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
     devices = opened.devices()
     rows, room = {str(row["name"]): row for row in devices}, known_room_bytes(opened, devices)
     used = opened.used_by_others(())
+    copies = _containers(opened)
     targets = [target for target in opened.config.cluster.targets if target.state != "removed"]
     found = [
         {
@@ -32,7 +37,8 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             "state": target.state,
             "used_bytes": used.get(target.name, 0),
             "free_bytes": room[target.name],
-            "files": rows[target.name]["files"],
+            "files": _without(rows[target.name]["files"], copies.count(target.name)),
+            "copies": copies.count(target.name),
         }
         for target in targets
     ]
@@ -61,10 +67,27 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             if target.is_active:
                 lays = f"'stripewise store drain {store} {target.name}' lays them elsewhere"
                 typer.echo(printable(f"new files, which take a part of every target, fail until then; {lays}"))
+    if copies:
+        typer.echo(f"copies are no files here, but take room: 'stripewise store replica ls {printable(str(store))}'")
     if gone.ids:
         typer.echo(printable(f"{gone.what}: {cure(opened)}"))
     for line in warnings(opened):
         typer.echo(wrapped(printable(line)))
+
+
+def _containers(store: Store) -> list[str]:
+    """The target of every part of a file that holds copies: the store's own files, not the user's."""
+    found = []
+    for file in store.files():
+        if is_container(store.root, file.path):
+            with contextlib.suppress(StoreError, LayoutError):
+                held = target_bytes(store.layout(file.id).regions, file.size)
+                found += [name for name, count in held.items() if count]
+    return found
+
+
+def _without(files: int | None, copies: int) -> int | None:
+    return None if files is None else max(0, files - copies)
 
 
 def _percent(used: int, free: int) -> str:

@@ -61,6 +61,10 @@ class Wanted:
         Path | None, typer.Option("--layout-of", metavar="FILE", help="Files with the layout of this managed file.")
     ] = None
 
+    copies: Annotated[
+        bool, typer.Option("--copies", help="List the files that hold copies, too; 'store replica ls' says whose.")
+    ] = False
+
     def conditions(self, store: Store) -> Conditions:
         """The same, checked. Raises UsageError, StoreError."""
         on = None if not self.target and not self.klass else targets_of(store, self.target or [], self.klass or [])
@@ -72,6 +76,7 @@ class Wanted:
             not_on=targets_of(store, self.not_on or [], []),
             stripe_count=None if self.stripe_count is None else count_span(self.stripe_count, "--stripe-count"),
             like=None if self.like is None else placed_at(self.like)[1].layout,
+            copies=self.copies,
         )
 
 
