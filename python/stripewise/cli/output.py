@@ -138,8 +138,12 @@ def aligned(
         yield from (f"{'':{before}}{line}" for line in lines[1:])
 
 
-def stripes_text(stripes: Stripes) -> str:
-    """A cycle in its order: each width with the targets that have it, those that count up as first and last."""
+def stripes_text(stripes: Stripes, region_bytes: int | None = None) -> str:
+    """A cycle in its order: each width with the targets that have it, those that count up as first and last. Of a
+    region of `region_bytes` that is one stripe the width says nothing.
+    """
+    if region_bytes is not None and len(stripes) == 1 and stripes[0][1] >= region_bytes:
+        return f"whole on {printable(stripes[0][0])}"
     groups: list[tuple[int, list[str]]] = []
     for name, width in stripes:
         if not groups or groups[-1][0] != width:
@@ -192,7 +196,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
             last = number == len(rows) - 1 and not left
             to = GROWTH if not held else f"end, {GROWTH}" if last else to
             of = held or of
-        stripes = stripes_text(first.stripes) + (", rotated" if number in rotated else "")
+        stripes = stripes_text(first.stripes, max(lengths)) + (", rotated" if number in rotated else "")
         cells.append((f"{first.start:,}", to, f"{of:,}", stripes))
     yield from aligned(("from", "to", "regions", "stripes"), cells, 0, "  ", words=True)
     if left:

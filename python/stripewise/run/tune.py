@@ -55,9 +55,10 @@ from .tuned import SHORT_S, Tuned, twin_of
 ROUNDS, SURE = (2, 5), 0.05
 #: Runs whose bytes differ by more than this factor did not do the same work.
 SAME_WORK = 1.05
-#: The exit status of a program that Ctrl-C ended, and what to do where one leaves no file in the store.
+#: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
-CURE = "name the files with --manage, or see 'rule' in its store.toml"
+#: So many globs of a store are named where no file of a program is of one.
+GLOBS_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,7 @@ class Tuner:
         except StripewiseError as error:
             if any(trace.glob("*.swt")):
                 raise
-            raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {CURE}") from error
+            raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {self._cure()}") from error
         made = made_in(collected)
         circle.first |= made.first
         workload = self._ours(collected)
@@ -416,15 +417,26 @@ class Tuner:
             f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
         )
 
+    def _cure(self) -> str:
+        """What to do where a program leaves no file in the store."""
+        globs = [rule.glob for rule in self.store.config.rules if rule.action == "manage"]
+        named = ", ".join(globs[:GLOBS_NAMED]) + ", ..." * (len(globs) > GLOBS_NAMED) if globs else "none now"
+        return (
+            f"new files go into the store where a [[rule]] in {self.store.config.path} has a glob of their path "
+            f"({named}): add one there, or name the files with --manage"
+        )
+
     def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
         try:
             workload = read_trace(collected)
         except WorkloadError as error:
-            raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {CURE}") from error
+            raise StoreError(
+                f"{self.command[0]}: touched no file of the store {self.store.root}; {self._cure()}"
+            ) from error
         found = on_store(workload, self.store)
         if not found.files:
-            cure = f"{CURE}. What it removes before it ends cannot be laid out"
+            cure = f"{self._cure()}. What it removes before it ends cannot be laid out"
             cure = plain_advice(workload, self.store, self.manage, self.keeps_traces) or cure
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         # A script's own words are not the program's that it starts, and the words are what the next run has.

@@ -123,3 +123,9 @@ def test_a_file_has_as_many_regions_as_its_table_counts() -> None:
         assert regions_counted(regions, size) == counted
         rows = [re.split(r"  +", line.strip()) for line in list(regions_drawn(regions, 9, size))[1:]]
         assert sum(int(row[-2]) for row in rows) == sum(counted), rows
+
+
+def test_a_region_that_is_one_stripe_lies_whole_on_its_target() -> None:
+    assert stripes_text((("ssd0", 62288 * 1024),), 62288 * 1024) == "whole on ssd0"
+    assert stripes_text((("ssd0", 4096),), 1 << 20) == "4KiB on ssd0"
+    assert stripes_text((("ssd0", 1 << 20), ("ssd1", 1 << 20)), 1 << 20) == "1MiB on ssd0 ssd1"

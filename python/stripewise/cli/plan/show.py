@@ -45,7 +45,7 @@ def _show_plan(path: Path, json: bool) -> None:
     for key, stripes in mapping.rows():
         region = regions[key.file][key.region]
         reason = moved.get((key.file, region.start, key.window), region.reason)
-        cells = (key.file, f"{key.region:,}", f"{region.start:,}", str(key.window), stripes_text(stripes))
+        cells = (key.file, f"{key.region:,}", f"{region.start:,}", str(key.window), stripes_text(stripes, region.len))
         made.add_row(*cells, printable(reason))
     stdout().print(made)
 

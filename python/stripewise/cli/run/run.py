@@ -24,6 +24,7 @@ from ...run.hints import Hints
 from ...store import Store
 from ...store.config import PROCESSES_MAX, KeptPlan
 from ...store.kept import pick, prepare
+from ...store.owned import IDENTITY
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
@@ -88,6 +89,14 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Follo
     return Followed(picked.kept, plan, 0 if why else int(picked.kept.digest, 16))
 
 
+def _all_away(store: Store) -> list[str]:
+    """That no target is where the store has it, as after the directory above all of them got another name."""
+    if any((target.path / IDENTITY).is_file() for target in store.config.cluster.active):
+        return []
+    away = next((str(row["away"]) for row in store.devices() if row.get("away")), "")
+    return [f"all targets of {store.root} are away, so none of its files can be read: {away}"] if away else []
+
+
 @flattened
 def run(
     *,
@@ -127,6 +136,8 @@ def run(
         raise UsageError("--processes: needs --store, where plans are kept")
     mover_words = limits.words()
     opened = None if store is None else Store(store)
+    for line in () if opened is None else _all_away(opened):
+        say(f"stripewise: {printable(line)}")
     root = None if opened is None else opened.root
     if opened and migrate:
         check_untuned(opened.root)

@@ -70,7 +70,8 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
         if row.get("io_errors"):
             typer.echo(f"target {row['name']}: {row['io_errors']:,} error(s) since boot, the last: {row['last_error']}")
     typer.echo(
-        f"regions of {format_size(opened.config.region_bytes)}, new files laid out as {opened.config.default_layout}"
+        f"new files get regions of {format_size(opened.config.region_bytes)}, laid out as "
+        f"{opened.config.default_layout}; plans may lay out each region for itself"
     )
     for line in _rules_told(opened.config.rules):
         typer.echo(printable(line))
