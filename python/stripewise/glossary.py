@@ -49,7 +49,10 @@ WORDS: dict[str, Entry] = {
     "managed": Entry("Of a file: its bytes lie in a store, its name is a symbolic link."),
     "object": Entry("What a target holds of one file, in one plane."),
     "plane": Entry("One of two objects of a file on a target; a move writes the one that is not in use."),
-    "region": Entry("A part of a file with stripes of its own."),
+    "region": Entry(
+        "A part of a file with stripes of its own. New files get regions of one length, which plans may lay out each "
+        "for itself; 'store layout' shows equal neighbours in one row."
+    ),
     "replica": Entry(
         "Bytes of an access pattern in their order of access: a copy of what is read, the home of what is written.",
         f"{_PDLA}, section 3.3; {_RADAR}, section II",
