@@ -97,6 +97,7 @@ def test_every_module_of_verbs_is_in_the_table() -> None:
     own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
     helpers = {"main", "verbs", "arguments", "options", "output", "tables", "plan.caveats", "plan.expected",
                "plan.options", "plan.pictures", "plan.show_trace", "model.show", "replica_building", "replica_watching",
+                   "run.kept_layout",
                "simulate_replicas", "store.options", "swd.options"}  # fmt: skip
     place = ROOT / "python/stripewise/cli"
     found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}

@@ -22,6 +22,7 @@ from ..setup.document import FoundTarget, cluster_document
 from ..setup.left import cluster_left
 from ..setup.make import finished_before, make_store, write_cluster
 from ..setup.neighbours import overlaps
+from ..setup.plain import plain_files
 from ..setup.remarks import remarks
 from ..setup.request import Request, Words, request
 from ..store import Store
@@ -144,6 +145,10 @@ def init(
     if left.cluster is None:
         write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
     made = Made(store, asked.cluster_file, tuple(known), (*remarks(known), *overlaps(asked.store, asked.globs())))
+    if left.cluster is not None:
+        apart = [asked.cluster_file, *(home for _, home in asked.homes())]
+        for text in plain_files(asked.store, asked.globs(), apart):
+            say(printable(text))
     if json:
         print_json(made.as_json())
     else:

@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 from stripewise.cli.main import app
 from stripewise.store import Store
 
+ADOPT = "stripewise store adopt --store"
+
 
 def stripewise(*words: str | Path, code: int = 0) -> Result:
     result = CliRunner().invoke(app, [str(word) for word in words])
@@ -26,6 +28,10 @@ def test_an_init_after_an_undo_takes_the_cluster_that_it_left_and_the_files_stay
     (lab / "cluster.toml").write_text(before)
     said = stripewise("init", "--emulate", lab).stderr
     assert f"{lab}/cluster.toml: describes these targets already" in said and "rm " in said, said
+    assert f"1 file(s) where it manages new ones are plain and stay so; to take one in: {ADOPT} {lab}/store" in said, (
+        said
+    )
+    assert f"{lab}/store {lab}/f" in said, said
     first = Store(lab / "store").config.cluster.targets[0]
     assert (lab / "cluster.toml").read_text() == before and first.startup_read_s == 0.004
     assert (lab / "f").read_text() == "plain"

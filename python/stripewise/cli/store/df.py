@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import typer
 
@@ -30,7 +31,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
     used = opened.used_by_others(())
     copies = _containers(opened)
     targets = [target for target in opened.config.cluster.targets if target.state != "removed"]
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": target.name,
             "class": target.klass,
