@@ -134,7 +134,8 @@ WORDS: dict[str, Entry] = {
     "cost s": Entry("Seconds of all requests by the request model, one after another.", f"{_H2DP}, Algorithm 1"),
     "reason": Entry(
         "Why a region lies where it does: what is asked of it, and what that costs there and elsewhere, as its policy "
-        "says. Of a move: why it is made."
+        "says. Priced: seconds in which busy servers and scarce space are dear, not those of a bound or a run. Of a "
+        "move: why it is made."
     ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.

@@ -310,15 +310,22 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     assert check_plan(again, on, "plan.json") == []
     reasons = [region.reason for region in plan.files[0].regions[:-1]]
     # A part that the polish moved may lie where it is dearest at these prices.
-    assert all(" s of the run" in reason or "hardly a request" in reason for reason in reasons)
-    assert sum("of the run; rejected: " in reason for reason in reasons) > len(reasons) / 2
+    assert all(" priced " in reason or "hardly a request" in reason for reason in reasons)
+    assert sum(" s; rejected: " in reason for reason in reasons) > len(reasons) / 2
 
 
-def test_a_reason_tells_bytes_and_accesses_of_a_mean_run_not_requests_of_the_program():
-    asked = np.array([8.6, 0.01, 8.6 * 23.9 * 1024, 10.0])
-    assert _reason("whole on ssd0", asked, 0.5, np.array([0.5, 2.0]), ["one ssd", "one hdd"]) == (
-        "205.5 KiB of reads expected, in 8.6 accesses: whole on ssd0, 0.5 s of the run; rejected: one hdd 2 s"
+def test_a_reason_tells_what_the_run_asked_in_whole_numbers_and_what_a_likely_one_asks_where_that_is_nothing():
+    traced, mean = np.array([184.0, 0, 24 << 20, 0]), np.array([8.6, 0.01, 8.6 * 23.9 * 1024, 10.0])
+
+    def told(*asked):
+        return _reason("whole on ssd0", asked, 0.5, np.array([0.5, 2.0]), ["one ssd", "one hdd"])
+
+    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, priced 0.5 s; rejected: one hdd 2 s"
+    assert told(traced * 0, mean) == (
+        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, priced 0.5 s; "
+        "rejected: one hdd 2 s"
     )
+    assert told(traced * 0, mean * 0) == "whole on ssd0: hardly a request expected"
 
 
 def test_what_nothing_can_better_is_left_as_it_is():

@@ -52,7 +52,8 @@ def explained(
     pieces = pieces_of(plan, runs[0])
     if all(piece.reason for piece in pieces):
         return plan
-    asked = touched(pieces, heats, runs, groups_of_run(heats)).sum(axis=1)
+    groups = groups_of_run(heats)
+    asked, traced = (touched(pieces, heats, some, groups).sum(axis=1) for some in (runs, runs[:1]))
     kinds, processes = kinds_of(cluster, rooms), max(1, runs[0].processes)
     work = asked @ kinds.figures
     length = np.array([piece.length for piece in pieces], dtype=np.float64)
@@ -68,7 +69,7 @@ def explained(
         here = {kind[name] for name, _ in piece.stripes}
         cost_s = float(priced[row, here.pop()]) if len(here) == 1 else None
         texts[runs[0].files[piece.file].path, piece.start] = piece.reason or _reason(
-            named(piece.stripes, cluster), asked[row], cost_s, priced[row], names
+            named(piece.stripes, cluster), (traced[row], asked[row]), cost_s, priced[row], names
         )
     files = tuple(
         replace(
@@ -88,15 +89,22 @@ def _kind_names(kinds: Kinds, cluster: Cluster) -> list[str]:
     return [f"one {'ssd' if target.is_ssd else target.klass}" for target in members]
 
 
-def _reason(where: str, asked: Float, cost_s: float | None, others_s: Float, names: Sequence[str]) -> str:
-    """Why a piece lies where it does: what is expected of it (startups and bytes of reads and writes), what that costs
-    there and on one server of every kind, in seconds of the run."""
+def _asked_text(asked: Float) -> str:
+    """Startups and bytes of reads and writes in words; empty where there is hardly any."""
     reads, writes, read_bytes, written = asked.tolist()
-    said = [
-        f"{format_size(round(moved))} of {word} expected, in {count:.1f} accesses"
-        for count, moved, word in ((reads, read_bytes, "reads"), (writes, written, "writes"))
+    return " and ".join(
+        f"{format_size(round(moved))} {word} in {f'{count:,.0f}' if count == round(count) else f'{count:.1f}'} accesses"
+        for count, moved, word in ((reads, read_bytes, "read"), (writes, written, "written"))
         if count >= HARDLY
-    ]
+    )
+
+
+def _reason(where: str, asked: tuple[Float, Float], cost_s: float | None, others_s: Float, names: Sequence[str]) -> str:
+    """Why a piece lies where it does: what the traced run asked of it, or where that was nothing what a mean run will,
+    what the latter costs there and on one server of every kind, in seconds at the plan's prices."""
+    said = [_asked_text(asked[0])]
+    if not said[0]:
+        said = [f"not used in the traced run, {text} in a likely one" for text in (_asked_text(asked[1]),) if text]
     if not said:
         return f"{where}: hardly a request expected"
     if cost_s is None:
@@ -104,7 +112,7 @@ def _reason(where: str, asked: Float, cost_s: float | None, others_s: Float, nam
     each = zip(others_s.tolist(), names, strict=True)
     dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
     rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])
-    text = f"{' and '.join(said)}: {where}, {cost_s:.4g} s of the run"
+    text = f"{' and '.join(said)}: {where}, priced {cost_s:.4g} s"
     return text + (f"; rejected: {rejected}" if rejected else "")
 
 

@@ -105,7 +105,7 @@ def _reason(
     )
     others = sorted((float(seconds), group) for group, seconds in zip(groups, least, strict=True) if group != mine)
     rejected = ", ".join(f"{group} {seconds:.4g} s" for seconds, group in others[:RUNNERS_UP])
-    return f"{' and '.join(said)}: {where}, {here:.4g} s of the run" + (f"; rejected: {rejected}" if rejected else "")
+    return f"{' and '.join(said)}: {where}, priced {here:.4g} s" + (f"; rejected: {rejected}" if rejected else "")
 
 
 def _group_of(posed: Posed, stripes: Stripes, classes: dict[str, str]) -> str:
