@@ -74,6 +74,7 @@ def _in_series(found: Iterable[Finding], run: RunFacts) -> Iterator[Finding]:
             first,
             evidence=(f"in {names[0]}, the dearest of them: {first.evidence[0]}", *first.evidence[1:]),
             price=price,
+            measured_s=None if first.measured_s is None else sum(each.measured_s or 0.0 for each in group),
             series=series,
             files=len(group),
         )
@@ -95,15 +96,18 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     def first(facts: FileFacts) -> tuple[Cause, Finding] | None:
         for cause in causes:
             if (found := cause(facts, run, cluster)) is not None:
-                return cause, found
+                return cause, measured(found, facts)
         return None
+
+    def measured(found: Finding, facts: FileFacts) -> Finding:
+        return found if run.is_estimated else replace(found, measured_s=float(facts.io_s.max(initial=0.0)))
 
     each = [first(part) for write in (True, False) if (part := file.of(write)) is not None]
     of_requests = [one for one in each if one is not None]
     if len(of_requests) == 2 and of_requests[0][0] is of_requests[1][0]:
         # One cause of both: told once, of all requests where these show it.
         whole = of_requests[0][0](file, run, cluster)
-        of_requests = [(of_requests[0][0], whole)] if whole is not None else of_requests
+        of_requests = [(of_requests[0][0], measured(whole, file))] if whole is not None else of_requests
     yield from (finding for _, finding in of_requests)
     if (sieved := sieving(file, run, cluster)) is not None:
         yield sieved

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..units import seconds_text
 from .price import Seconds
 
 
@@ -31,6 +32,8 @@ class Finding:
     #: Where it is about several files of a series, their name with `*` for the numbers that differ, and how many.
     series: str = ""
     files: int = 1
+    #: What the requests took in this run, of the process that waited longest; None where that is not known.
+    measured_s: float | None = None
 
     @property
     def where(self) -> str:
@@ -45,6 +48,9 @@ class Finding:
         """
         if self.price is None:
             return f"not priced: {self.basis}"
+        if self.measured_s and span_s > 0 and self.price.low > self.measured_s:
+            took = f"took {seconds_text(self.measured_s)} s in this run: {why}"
+            return f"{took}; by the model it would cost {self.price.text}, {self.basis}"
         more = f"; longer than first to last request: {why}" if self.price.low > span_s > 0 else ""
         return f"costs {self.price.text}, {self.basis}{more}"
 

@@ -245,7 +245,7 @@ def why_quicker(cluster: Cluster, store: str | None) -> str:
     is_emulated = all(target.kind == "emulated" for target in cluster.active)
     if is_emulated and str(cluster.source) == store:
         return continued
-    return f"memory or faster devices may have served it, and {continued}"
+    return f"memory or faster devices served it, or {continued}"
 
 
 def saved(now: Load, then: Load) -> Seconds:

@@ -124,7 +124,5 @@ def test_a_run_on_emulated_devices_was_not_served_from_memory():
     )
     # Of files elsewhere, and on real devices, memory may have been it.
     for cluster, store in ((own, None), (replace(own, targets=DEFAULT_CLUSTER.targets), "/s")):
-        assert "memory or faster devices may have served it, and accesses" in found.price_text(
-            1.0, why_quicker(cluster, store)
-        )
+        assert "memory or faster devices served it, or accesses" in found.price_text(1.0, why_quicker(cluster, store))
     assert "longer" not in found.price_text(2.5, why_quicker(own, "/s"))

@@ -9,6 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
+from ..hdf5 import is_hdf5
 from ..price import is_on_ssds, load_of, saved
 
 
@@ -30,13 +31,23 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
         advice, command = f"sort the {op} by place, join neighbours, or put the file on SSDs", run.planned(cluster)
         if is_on_ssds(file.asked.of(chosen), cluster):
             advice, command = f"sort the {op} by place, or join neighbours", ""
+        title, evidence = f"small {op} in no order", [f"{count:,} {op} of {format_size(median)} (median)"]
+        evidence[0] += f", {backward:.0%} of them backward"
+        large = file.size[chosen][file.size[chosen] > choices.SMALL_BYTES].sum() / file.size[chosen].sum()
+        if large >= choices.MOST:
+            evidence.append(f"{large:.0%} of the bytes are in larger ones")
+            chosen = chosen & (file.size <= choices.SMALL_BYTES)
+        if is_hdf5(file.path):
+            title = f"small {op} of HDF5"
+            advice = f"HDF5 metadata or a contiguous dataset: chunk it, {op[:-1]} larger hyperslabs"
+            advice, command = (f"{advice}, flush less often" if write else advice), ""
         now = load_of(file.asked.of(chosen), cluster)
         then = load_of(file.asked.of(chosen).joined(choices.JOINED_BYTES), cluster)
         return Finding(
             "scattered",
-            f"small {op} in no order",
+            title,
             file.path,
-            (f"{count:,} {op} of {format_size(median)} (median), {backward:.0%} of them backward",),
+            tuple(evidence),
             saved(now, then),
             f"against the same bytes in order, in requests of {format_size(choices.JOINED_BYTES)}",
             advice,
