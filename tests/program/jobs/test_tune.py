@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, region, stripes, stripewise
+import pytest
+from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, region, stripes, stripewise, wait_until
 
+from stripewise.errors import InUseError
 from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
 from stripewise.moving.mover_session import Limits, MoverSession
@@ -322,7 +324,8 @@ def test_a_plain_file_that_stands_where_the_store_manages_is_to_be_adopted(make_
     )
     assert f"stripewise replicate {away}/trace.parquet --store {store.root}" in told
     stripewise("store", "adopt", "--store", store.root, outside)
-    assert f"next: stripewise plan {trace} --cluster CLUSTER" in stripewise("collect", trace).out
+    told = stripewise("collect", trace).out
+    assert "store adopt" in told and f"'stripewise replicate {trace} --store {store.root}' makes copies" in told, told
     stripewise("plan", away, "--store", store.root)
     stripewise("store", "adopt", "--store", store.root, file)
     stripewise("plan", trace, "--store", store.root, "-o", store.base / "plan.json")
@@ -376,18 +379,33 @@ def test_a_tune_names_the_mover_that_is_at_work_and_the_files_lie_where_they_lay
         said = tune(store, "--", "python3", "-c", READER, file, code=1)
     assert f"process {os.getpid()} is moving files of the store (set-layout)" in said.err, said.report
     assert "another tune" not in said.err and "run 1" not in said.err, said.report
-    # One that begins after the first run.
-    waits = READER + "import time\nopen(sys.argv[2], 'w').close()\ntime.sleep(3)\n"
-    words = ("tune", "--store", store.root, "--policy", "psa", "--", "python3", "-c", waits, file, flag)
+    # One that would begin under it is refused.
+    waits = READER + "import time\nopen(sys.argv[2], 'w').close()\ntime.sleep(1)\n"
+    words = (
+        "tune",
+        "--store",
+        store.root,
+        "--policy",
+        "psa",
+        "--repeat",
+        "1",
+        "--",
+        "python3",
+        "-c",
+        waits,
+        file,
+        flag,
+    )
     with subprocess.Popen([STRIPEWISE, *map(str, words)], stderr=subprocess.PIPE, text=True) as process:
-        while not flag.exists():
-            time.sleep(0.02)
-        with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
-            assert process.stderr is not None
-            said_last = process.stderr.read()
-            process.wait()
-    assert process.returncode == 1 and f"process {os.getpid()} is moving files" in said_last, said_last
-    assert "the files lie where they lay" in said_last and "not all files are back" not in said_last, said_last
+        assert wait_until(flag.exists)
+        with (
+            pytest.raises(InUseError, match="a tune is at work on this store, under which nothing moves"),
+            MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()),
+        ):
+            pass
+        assert process.stderr is not None
+        said_last = process.stderr.read()
+    assert process.returncode == 0, said_last
 
 
 def test_a_reset_by_way_of_the_library_leaves_new_files_the_layouts_of_the_turn(make_store: Maker) -> None:
