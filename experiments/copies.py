@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from common import KIB, MIB
 from stripewise.replicas import Accesses, Found
-from stripewise.replicas.accesses import Extent
+from stripewise.replicas.accesses import Extent, Writes
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from stripewise.workload.requests import Requests
 from stripewise.workload.zipf import ZipfRun
@@ -101,7 +101,13 @@ class Use:
         random = [(FILE, each.words, "random requests follow no pattern") for each in self.phases if each.is_random]
         read = sum(int(each.size[~each.write].sum()) for each in self.phases)
         written = sum(int(each.size[each.write].sum()) for each in self.phases)
-        return Found(tuple(patterns), tuple(random), {FILE: Extent(self.file_bytes, read, written)})
+        writing = [each for each in patterns if each.write.any()]
+        writes = Writes(
+            *(np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(
+                *((each.client, each.offset, each.size) for each in writing), strict=True
+            ))
+        ) if writing else None  # fmt: skip
+        return Found(tuple(patterns), tuple(random), {FILE: Extent(self.file_bytes, read, written, writes)})
 
 
 def _phase(words: str, offset: Int, size: int, is_write: bool = False) -> Phase:

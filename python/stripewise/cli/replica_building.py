@@ -52,7 +52,8 @@ def build_chosen(
         if written and root_of(file) is not None:
             say(
                 f"stripewise: {printable(file)}: the run writes {format_size(written)} of it, and writes go to its "
-                "copies too: that time is in no gain; 'stripewise store replica rm' drops them"
+                f"copies too{'' if decision.manager == 'radar' else ': that time is in no gain'}; "
+                "'stripewise store replica rm' drops them"
             )
     if said is None:
         for file, why in evicted.items():

@@ -101,12 +101,25 @@ class Accesses:
 
 
 @dataclass(frozen=True)
+class Writes:
+    """What a run writes of a file, in patterns or not: arrays of one shape, each client's in its order of access."""
+
+    client: Int
+    offset: Int
+    size: Int
+
+
+@dataclass(frozen=True)
 class Extent:
-    """What a manager must know of a file: its size as far as the trace tells, and the bytes read of it and written."""
+    """What a manager must know of a file: its size as far as the trace tells, and the bytes read of it and written.
+
+    `writes` are what wrote them; None where that is not known.
+    """
 
     size_bytes: int
     read_bytes: int
     written_bytes: int = 0
+    writes: Writes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,13 @@ def accesses_of(report: PatternReport) -> Found:
         records = file.recognised.records
         reads = np.array([kind.op == "read" for kind in file.kinds])[records.kind]
         ends = records.offset + records.size
-        extents[file.path] = Extent(int(ends.max()), int(records.size[reads].sum()), int(records.size[~reads].sum()))
+        wrote = np.flatnonzero(~reads & (records.size > 0))
+        extents[file.path] = Extent(
+            int(ends.max()),
+            int(records.size[reads].sum()),
+            int(records.size[~reads].sum()),
+            Writes(records.rank[wrote], records.offset[wrote].astype(np.int64), records.size[wrote].astype(np.int64)),
+        )
         for described in file.patterns:
             if not described.pattern.segments[0].is_regular:
                 without.append((file.path, described.sentence, "random requests follow no pattern"))

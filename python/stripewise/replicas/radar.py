@@ -16,7 +16,7 @@ import numpy as np
 from ..cluster import Cluster
 from ..model.figures import class_figures
 from ..model.radar import RadarFigures, best_servers_per_client
-from ..units import KIB, format_size
+from ..units import KIB, format_size, time_text
 from . import schemes
 from .accesses import Accesses, Extent
 from .candidate import STANDS_ALREADY, Decision, Refused, ReplicaSet, Room
@@ -29,6 +29,9 @@ GAIN_MIN = 0.1
 #: Ours, the paper has no such bound: a set that saves less time in all, or holds less data (headers of HDF5 files), is
 #: not worth a container, its record, and the look-up at each open of the file.
 GAIN_MIN_S, DATA_MIN_BYTES = 1e-3, 64 * KIB
+
+#: Of the time that a replica takes by writes.
+COPYING = "go into copying what the run writes there"
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def radar(
     for bucket in buckets(wanted, options.bucket_ns):
         new, first = _set_of(bucket, setting, first)
         made[new.key] = _again(made[new.key], new) if new.key in made else new
+    made = {key: _with_writes(each, setting, extents) for key, each in made.items()}
     aged = list(options.stored) if options.is_again else [_aged(each, extents) for each in options.stored]
     fresh = [_standing(each, aged) for each in made.values()]
     old = [each for each in aged if each.key not in made]
@@ -134,6 +138,30 @@ def _again(before: ReplicaSet, new: ReplicaSet) -> ReplicaSet:
     return replace(before, candidates=candidates, benefit_s=before.benefit_s + new.benefit_s)
 
 
+def _with_writes(new: ReplicaSet, setting: Setting, extents: Mapping[str, Extent]) -> ReplicaSet:
+    """A set with the time that the run's writes of its blocks take on it as well: a copy is written with its home.
+
+    Ours: the paper's data sets are only read.
+    """
+    extent = extents.get(new.file)
+    if extent is None or extent.writes is None or not len(extent.writes.size):
+        return new
+    candidates = []
+    for each in new.candidates:
+        copied_s = setting.copied_s(each, extent.writes)
+        said = (f"{time_text(copied_s)} of the replica's time {COPYING}",) if copied_s else ()
+        candidates.append(
+            replace(
+                each,
+                benefit_s=each.benefit_s - copied_s,
+                replica_s=each.replica_s + copied_s,
+                reasons=(*each.reasons, *said),
+            )
+        )
+    copied_s = sum(each.replica_s for each in candidates) - sum(each.replica_s for each in new.candidates)
+    return replace(new, candidates=tuple(candidates), benefit_s=new.benefit_s - copied_s)
+
+
 def _aged(stored: ReplicaSet, extents: Mapping[str, Extent]) -> ReplicaSet:
     """A set that stands, older by what this run read of its file."""
     extent = extents.get(stored.file)
@@ -169,7 +197,9 @@ def _selected(
     refused: list[Refused] = []
     for benefit_s, each in ranked:
         if not each.is_stored and benefit_s <= GAIN_MIN * sum(one.original_s for one in each.candidates):
-            refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file itself")
+            is_copied = any(COPYING in reason for one in each.candidates for reason in one.reasons)
+            why = ", for what the run writes there is copied, too" if is_copied else ""
+            refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file itself{why}")
             continue
         if not each.is_stored and (reason := _too_small(each)):
             refused += _refused(each, reason)

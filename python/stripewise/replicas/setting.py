@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..cluster import Cluster
 from ..layout import Layout, target_bytes, whole_file
 from ..units import GIB, STRIPE_FALLBACK_BYTES
-from .accesses import Accesses
+from .accesses import Accesses, Writes
 from .blocks import Standing, StridedBlocks, first_touches, folded
 from .candidate import Candidate
 from .prices import REPLICA_BASE, Pieces, Placed, Servers, seconds
@@ -134,6 +134,15 @@ class Setting:
         reads = seconds(self.servers, Pieces(none, none.astype(bool), server, at, size))
         one = np.zeros(len(written[0]), np.int64)
         return reads + seconds(self.servers, Pieces(one, one == 0, *written[1:]))
+
+    def copied_s(self, candidate: Candidate, writes: Writes) -> float:
+        """What it takes to write these bytes to a copy as well, where it has them; its processes act at once."""
+        row, _, at, size = Standing(candidate.blocks).find(writes.offset, writes.size)
+        there = at >= 0
+        placed = Placed(candidate.layout.regions, self.servers.names, REPLICA_BASE)
+        part, server, offset, length = placed.cut(at[there], size[there])
+        client = writes.client[row[there]][part]
+        return seconds(self.servers, Pieces(client, np.ones(len(client), dtype=bool), server, offset, length))
 
     def candidate(self, pattern: Accesses, shape: Shape, chosen: Chosen) -> Candidate:
         """The pattern's replica on a layout, priced."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from replica_cases import accesses, columns, decomposition, fusion, setting, sev
 from stripewise.errors import UsageError, WorkloadError
 from stripewise.layout import whole_file
 from stripewise.replicas import RadarOptions, Room, Setting, decay_named
-from stripewise.replicas.accesses import Extent
+from stripewise.replicas.accesses import Extent, Writes
 from stripewise.replicas.decay import half_life, identity
 from stripewise.replicas.radar import buckets, figures_of, radar
 from stripewise.replicas.stored import read_stored
@@ -64,6 +65,28 @@ def test_the_benefit_by_hand():
     assert made.scheme == "n_p 4"
     assert made.replica_s == pytest.approx(4 * 32.9e-6 + 6.20e-3 + 16 * KIB * 0.0212e-6 + received)
     assert made.benefit_s == pytest.approx(made.original_s - made.replica_s)
+
+
+def test_what_the_run_writes_there_is_copied_and_that_time_is_no_gain():
+    pattern = accesses([(r, "read", 2 * k * MIB + r * 64 * KIB, 4 * KIB) for r in range(2) for k in range(16)])
+    alone = decided([pattern], Setting(fusion()))
+    # Process 0 writes its first two blocks, with a page on either side, and process 1 what no block has.
+    writes = Writes(np.array([0, 0, 1]), np.array([0, 2 * MIB - 4 * KIB, MIB]), np.array([8 * KIB, 12 * KIB, MIB]))
+    extent = Extent(32 * MIB, 128 * KIB, MIB + 20 * KIB, writes)
+    (made,) = radar([pattern], Setting(fusion()), Room(), {"/d/f": extent}, RadarOptions()).chosen
+    # 4 KiB each, side by side in the first stripe of 16 KiB: one request of one client, one run.
+    copied = 32.9e-6 + 6.20e-3 + 8 * KIB * (0.0212e-6 + 0.00112e-6)
+    (before,) = alone.chosen
+    assert made.replica_s == pytest.approx(before.replica_s + copied) and made.original_s == before.original_s
+    assert made.benefit_s == pytest.approx(before.benefit_s - copied)
+    assert made.reasons == ("6.42 ms of the replica's time go into copying what the run writes there",)
+    # Four times as many writes as reads, in another order than the copy has: it is not worth making.
+    back = Writes(*(np.tile(each[::-1], 4) for each in (pattern.client, pattern.offset, pattern.size)))
+    extent = Extent(32 * MIB, 128 * KIB, 512 * KIB, back)
+    refused = radar([pattern], Setting(fusion()), Room(), {"/d/f": extent}, RadarOptions())
+    assert not refused.chosen and refused.refused[0].reason == (
+        "gains less than 10% over the file itself, for what the run writes there is copied, too"
+    )
 
 
 def test_what_is_read_in_order_already_gets_no_replica():

@@ -36,8 +36,8 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
     assert lines[0] == "radar: /scratch/out.dat"
     assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
     assert "Each of 4 ranks reads 64 small" in lines[3] and "344KiB on hdd0 hdd1 hdd2, each" in lines[3]
-    assert "radar: 1 replica, I/O by the model 0.278 s from the file, 0.265 s less from\n" in said
-    assert "\nreplicas (21.34 times as fast), 4.0 MiB" in said
+    assert "radar: 1 replica, I/O by the model 0.278 s from the file, 0.126 s less from\n" in said
+    assert "\nreplicas (1.83 times as fast), 4.0 MiB" in said
     assert "not made of /scratch/out.dat:\n  radar makes copies of what is only read:\n    Each of 4 ranks" in said
     assert lines[-2:] == [
         "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",
@@ -83,7 +83,7 @@ def test_what_stands_ages_and_is_not_built_again(columns, tmp_path):
     before = tmp_path / "before.json"
     before.write_text(what_if(columns, "--json").stdout)
     found = json.loads(what_if(columns, "--stored", before, "--json").stdout)["managers"][0]
-    assert found["build_s"] == 0.0 and found["replicas"][0]["reasons"] == ["stands already"]
+    assert found["build_s"] == 0.0 and found["replicas"][0]["reasons"][1:] == ["stands already"]
     other = write_rows(tmp_path / "other", [(0, "read", "/scratch/out.dat", k * MIB, MIB) for k in range(64)])
     (own,) = json.loads(what_if(other, "--stored", before, "--json").stdout)["managers"][0]["sets"]
     assert own["age"] == 1.0
