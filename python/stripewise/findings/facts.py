@@ -20,7 +20,7 @@ from ..workload.copied import Copied
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.syncs import Syncs
-from ..workload.trace import FLAG_UNKNOWN_OFFSET, partial_reasons, trace_file
+from ..workload.trace import FLAG_UNKNOWN_OFFSET, partial_reasons, run_end, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
 from .price import DEFAULT_CLUSTER, Asked, Places
@@ -128,6 +128,11 @@ class FileFacts:
         spent = (self.records.end_ns - self.records.start_ns) / 1e9
         return np.bincount(self.rank, weights=spent, minlength=len(self.ranks)).astype(np.float64)
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether the trace has what requests took: an unknown time is 1 ns."""
+        return bool((self.records.end_ns - self.records.start_ns > 1).any())
+
 
 def _file_facts(records: FileRecords, calls: CallFacts, layout: Layout | None) -> FileFacts:
     path = records.path
@@ -169,6 +174,8 @@ class RunFacts:
     trace: TraceRecords | None
     #: Whether some requests were made up from counters: their order and places prove little.
     is_estimated: bool = False
+    #: Whether nothing ran: times are an order alone.
+    is_predicted: bool = False
     #: What chose its files.
     choice: Choice = BY_DEFAULT
     #: Whether `source` is a Darshan log, from which the trace was made for this page alone.
@@ -181,6 +188,10 @@ class RunFacts:
     syncs: Mapping[str, Syncs] = field(default_factory=dict)
     #: What copies its files have now, by path; nothing where nobody looked.
     copies: Mapping[str, FileCopies] = field(default_factory=dict)
+
+    def measured_s(self, file: FileFacts) -> float | None:
+        """What its requests took in this run, of the process that waited longest; None where that is not known."""
+        return None if self.is_estimated or self.is_predicted or not file.is_timed else float(file.io_s.max())
 
     @property
     def requests(self) -> int:
@@ -251,6 +262,7 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         metadata,
         trace,
         any("estimated" in reason for reason in partial_reasons(Path(path))),
+        run_end(Path(path)).is_predicted,
         files if isinstance(files, Choice) else Choice(tuple(files)),
         store=store_of_trace(Path(path)),
         knows_mpi=calls.knows_mpi,

@@ -51,7 +51,7 @@ def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
 
 
 def _dearest(found: Finding) -> float:
-    return -(found.price.high if found.price is not None else -1.0)
+    return -found.rank_s
 
 
 def _in_series(found: Iterable[Finding], run: RunFacts) -> Iterator[Finding]:
@@ -100,7 +100,7 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
         return None
 
     def measured(found: Finding, facts: FileFacts) -> Finding:
-        return found if run.is_estimated else replace(found, measured_s=float(facts.io_s.max(initial=0.0)))
+        return replace(found, measured_s=run.measured_s(facts))
 
     each = [first(part) for write in (True, False) if (part := file.of(write)) is not None]
     of_requests = [one for one in each if one is not None]
@@ -114,10 +114,10 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     # Reads of a hot region are reads of the same bytes.
     is_told = run.is_estimated or any(each.cause == "hot_region" for _, each in of_requests)
     if not is_told and (again := reread(file, run, cluster)) is not None:
-        yield again
+        yield measured(again, file.of(False) or file)
     if (twice := copied_writes(file, run)) is not None:
         yield twice
     if (waited := frequent_syncs(file, run, cluster)) is not None:
         yield waited
     if not of_requests and (uneven := uneven_ranks(file, run, cluster)) is not None:
-        yield uneven
+        yield measured(uneven, file)

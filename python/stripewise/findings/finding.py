@@ -8,6 +8,9 @@ from typing import Any
 from ..units import seconds_text
 from .price import Seconds
 
+#: Causes whose price is what their calls took in this run.
+MEASURED = ("sync", "metadata")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -36,6 +39,15 @@ class Finding:
     measured_s: float | None = None
 
     @property
+    def rank_s(self) -> float:
+        """What findings are ranked by: the most that it costs, and no more than the requests took; below 0 if nothing
+        prices it.
+        """
+        if self.price is None:
+            return -1.0
+        return min(self.price.high, self.measured_s or self.price.high)
+
+    @property
     def where(self) -> str:
         """The file or the series, for people; empty for the whole run."""
         if self.series:
@@ -48,11 +60,14 @@ class Finding:
         """
         if self.price is None:
             return f"not priced: {self.basis}"
-        if self.measured_s and span_s > 0 and self.price.low > self.measured_s:
-            took = f"took {seconds_text(self.measured_s)} s in this run: {why}"
-            return f"{took}; by the model it would cost {self.price.text}, {self.basis}"
-        more = f"; longer than first to last request: {why}" if self.price.low > span_s > 0 else ""
-        return f"costs {self.price.text}, {self.basis}{more}"
+        price, most_s = self.price, self.measured_s or span_s
+        if self.cause in MEASURED or not span_s > 0:
+            return f"costs {price.text}, {self.basis}"
+        if price.low > most_s:
+            took = "took" if self.measured_s else "took no more than"
+            return f"{took} {seconds_text(most_s)} s of the run (the model's price does not hold here: {why})"
+        # No cure saves more than the requests took.
+        return f"costs {Seconds(price.low, min(price.high, most_s)).text}, {self.basis}"
 
     def as_json(self) -> dict[str, Any]:
         """The fields of docs/formats.md, Findings."""

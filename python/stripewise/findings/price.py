@@ -238,14 +238,13 @@ def _pieces(asked: Asked, cluster: Cluster) -> Iterator[tuple[Bytes, Bytes, Byte
 
 
 def why_quicker(cluster: Cluster, store: str | None) -> str:
-    """What may have made a run quicker than it is priced on a cluster: each access pays its startup in a price, those
-    that continue others do not. Emulated devices of the `store` that had its files take their time, cached or not.
+    """What may have made a run quicker than it is priced on a cluster, where each access pays its startup. Emulated
+    devices of the `store` that had its files take their time, cached or not.
     """
-    continued = "accesses that continue others pay no startup, in the price each does"
     is_emulated = all(target.kind == "emulated" for target in cluster.active)
     if is_emulated and str(cluster.source) == store:
-        return continued
-    return f"memory or faster devices served it, or {continued}"
+        return "accesses went on where others ended"
+    return "memory or read-ahead served it"
 
 
 def saved(now: Load, then: Load) -> Seconds:

@@ -6,14 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.findings import Finding, Seconds
+from runs import write_rows
+from stripewise.findings import Finding, Seconds, facts_of, findings_of
 from stripewise.findings.price import DEFAULT_CLUSTER, Asked, Places, load_of, saved, why_quicker
 from stripewise.layout import Layout, Region
 from support import KIB, MIB
+from test_cli import stripewise
 
 
 def asked(sizes, writes=False, ranks=1) -> Asked:
@@ -117,12 +121,40 @@ def test_laid_requests_move_all_bytes_and_joining_makes_none_dearer(requests, st
 def test_a_run_on_emulated_devices_was_not_served_from_memory():
     emulated = tuple(replace(each, kind="emulated") for each in DEFAULT_CLUSTER.targets)
     own = replace(DEFAULT_CLUSTER, source=Path("/s"), targets=emulated)
-    found = Finding("small", "small", None, (), Seconds(2.0, 3.0), "by the model", "do")
-    told = found.price_text(1.0, why_quicker(own, "/s"))
-    assert told.endswith(
-        "longer than first to last request: accesses that continue others pay no startup, in the price each does"
-    )
+    assert why_quicker(own, "/s") == "accesses went on where others ended"
     # Of files elsewhere, and on real devices, memory may have been it.
     for cluster, store in ((own, None), (replace(own, targets=DEFAULT_CLUSTER.targets), "/s")):
-        assert "memory or faster devices served it, or accesses" in found.price_text(1.0, why_quicker(cluster, store))
-    assert "longer" not in found.price_text(2.5, why_quicker(own, "/s"))
+        assert why_quicker(cluster, store) == "memory or read-ahead served it"
+
+
+def test_no_finding_is_told_to_cost_more_than_its_requests_took():
+    found = Finding("small", "small", None, (), Seconds(2.0, 3.0), "by the model", "do", measured_s=0.331)
+    # Seconds of the model that the run contradicts are in JSON alone.
+    assert found.price_text(0.394, "memory served it") == (
+        "took 0.331 s of the run (the model's price does not hold here: memory served it)"
+    )
+    assert found.as_json()["price"] == {"low": 2.0, "high": 3.0} and found.rank_s == 0.331
+    assert replace(found, measured_s=2.5).price_text(9.0, "") == "costs 2 to 2.5 s, by the model"
+    assert replace(found, measured_s=9.0).price_text(9.0, "") == "costs 2 to 3 s, by the model"
+    assert replace(found, measured_s=None).price_text(1.0, "why").startswith("took no more than 1 s of the run (")
+    # Calls that were measured, of all processes together.
+    assert replace(found, cause="sync", measured_s=None).price_text(1.0, "why") == "costs 2 to 3 s, by the model"
+
+
+def test_findings_are_ranked_by_what_their_requests_took(tmp_path):
+    rows = [(0, "write", "/d/one", k * 4 * KIB, 4 * KIB) for k in range(200)]
+    rows += [(0, "write", "/d/two", k * 4 * KIB, 4 * KIB) for k in range(100)]
+    trace = write_rows(tmp_path / "t", rows)
+    table = pq.read_table(trace / "trace.parquet")
+    slow = [start + (9_000_000 if k >= 200 else 1000) for k, start in enumerate(table["start_ns"].to_pylist())]
+    at = table.column_names.index("end_ns")
+    pq.write_table(table.set_column(at, "end_ns", pa.array(slow)), trace / "trace.parquet")
+    found = findings_of(facts_of(trace), DEFAULT_CLUSTER)
+    assert [each.file for each in found] == ["/d/two", "/d/one"]
+    assert found[0].price.high < found[1].price.high and found[1].measured_s == pytest.approx(200e-6)
+
+
+def test_the_page_says_how_files_were_taken_to_lie(tmp_path):
+    trace = write_rows(tmp_path / "t", [(0, "write", "/d/one", k * 4 * KIB, 4 * KIB) for k in range(200)])
+    said = stripewise("show", trace).stdout
+    assert "SSDs of 0.1 ms and 400 MB/s; files taken to lie in stripes of 64 KiB over all targets; first to" in said

@@ -24,6 +24,7 @@ from ...findings import (
     summary_of_run,
     why_quicker,
 )
+from ...replicas.lying import EQUAL
 from ...store import Store
 from ...store.config import read_store
 from ...store.copies.of_files import copies_of_files
@@ -122,7 +123,7 @@ def show_trace(page: Page, json: bool) -> None:
         _print_table(workload, ended.is_predicted)
     _print_run(summary, mapped, ended.is_predicted)
     for each in served:
-        _print_targets(each, _from_copies(run, each.store))
+        _print_targets(each, _from_copies(run, each.store), span_s)
     on_targets = sum(each.requests for each in served) + _from_copies(run, None).reads
     if served and workload is not None and (rest := workload.requests - on_targets) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
@@ -182,7 +183,7 @@ def _target_rows(served: Served) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _print_targets(served: Served, copied: Copied) -> None:
+def _print_targets(served: Served, copied: Copied, span_s: float) -> None:
     typer.echo(f"targets of {printable(served.store.root)}, as its files lay when the trace was first collected:")
     made = table("", "target", "class", "accesses", "read", "written", "at work by the model, s")
     order = sorted(range(len(served.names)), key=lambda number: -served.work_s[number])
@@ -191,12 +192,14 @@ def _print_targets(served: Served, copied: Copied) -> None:
         made.add_row(
             *(printable(str(row["name"])), str(row["class"]), f"{row['reads'] + row['writes']:,}"),
             *(format_size(row[key]) for key in ("read", "written")),
-            shown(row["work_s"], 3),
+            "-" if row["work_s"] > span_s > 0 else shown(row["work_s"], 3),
         )
     if copied.reads:
         made.add_row("from copies", "-", f"{copied.reads:,}", format_size(copied.bytes), format_size(0), "-")
     stdout().print(made)
     typer.echo("by the model each access pays its startup; a device that goes on where it last ended takes less")
+    if any(float(work_s) > span_s > 0 for work_s in served.work_s):
+        typer.echo("-: by the model more than first to last request took, so the model does not hold here")
     if len(rows) > ROWS_MAX:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
@@ -241,7 +244,10 @@ def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
     """What prices of findings are, beside the run's own seconds."""
     devices = f"the devices of {on.source}" if str(on.source) == run.store else str(on.source)
     itself = f"; {FIRST_TO_LAST} of this run: {seconds_text(span_s)} s" if span_s > 0 else ""
-    return f"prices by the model on {devices}{itself}"
+    unknown = sum(file.layout is None for file in run.files)
+    which = "files" if unknown == len(run.files) else "files whose layout is not known"
+    lie = f"; {which} taken to lie {EQUAL}" if unknown else ""
+    return f"prices by the model on {devices}{lie}{itself}"
 
 
 def _print_findings(found: Sequence[Finding], prices: str, span_s: float, why: str) -> None:

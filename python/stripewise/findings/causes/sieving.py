@@ -22,12 +22,14 @@ def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     if (found := list(_sieved(file, cluster))) == []:
         return None
     dearest = max(found, key=lambda each: each.price.high if each.price is not None else 0.0)
+    facts = file if any(each.title == "writes" for each in found) else file.of(False)
     prices = [each.price for each in found if each.price is not None]
     return replace(
         dearest,
         title=f"data sieving multiplies {' and '.join(each.title for each in found)}",
         evidence=tuple(line for each in found for line in each.evidence),
         price=Seconds(sum(each.low for each in prices), sum(each.high for each in prices)),
+        measured_s=None if facts is None else run.measured_s(facts),
     )
 
 
