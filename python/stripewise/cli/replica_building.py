@@ -114,11 +114,14 @@ def tell_not_made(left_out: Iterable[Refused | Skipped]) -> None:
     by_file: dict[str, list[Refused | Skipped]] = {}
     for each in left_out:
         by_file.setdefault(each.file, []).append(each)
-    for file, some in itertools.islice(by_file.items(), NOT_MADE_MAX):
+    most_first = sorted(by_file.items(), key=lambda item: -sum(each.bytes for each in item[1]))
+    for file, some in itertools.islice(most_first, NOT_MADE_MAX):
         typer.echo(printable(f"not made of {file}:"))
+        # Those of most bytes are shown, and what they have for a reason stands together.
+        some.sort(key=lambda each: -each.bytes)
         first = {reason: at for at, reason in reversed(list(enumerate(each.reason for each in some)))}
-        some.sort(key=lambda each: first[each.reason])
-        for reason, those in itertools.groupby(some[:NOT_MADE_MAX], lambda each: each.reason):
+        shown = sorted(some[:NOT_MADE_MAX], key=lambda each: first[each.reason])
+        for reason, those in itertools.groupby(shown, lambda each: each.reason):
             typer.echo(wrapped(printable(f"{reason}:"), "  "))
             for each in those:
                 typer.echo(wrapped(printable(each.words), "    "))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 
 from ..cluster import Cluster, read_cluster
 from ..errors import UsageError
-from ..findings import DEFAULT_CLUSTER, facts_of, span_of
+from ..findings import DEFAULT_CLUSTER, RunFacts, facts_of, reads_of, span_of
 from ..layout import Layout
 from ..pattern import report_as_asked, report_of
 from ..replicas import (
@@ -51,10 +52,13 @@ from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
 from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
+SECONDS_RANK = "the model's seconds rank replicas; they are no run's seconds"
 #: Rows of a table; --json has all.
 ROWS_MAX = 20
 #: The model's seconds over the run's from which something else than its devices is told to serve the files.
 QUICKER = 1.5
+#: Times between the model's seconds and those of the run's own reads from which the model is said to be off.
+OFF = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,15 +267,8 @@ def _take_up(
                 f"stripewise: {printable(copied_text(copied))}, in this run; the model has them read from the file "
                 "itself"
             )
-        for each in () if copied else decisions:
-            # Of this run: what stands of others was priced by theirs.
-            now_s = each.original_s
-            if not given and now_s and (span_s := span_of(facts_of(trace, files.choice()))) * QUICKER < now_s:
-                say(
-                    f"stripewise: {trace}: first to last request took {seconds_text(span_s)} s, and the model says "
-                    f"{seconds_text(now_s)} s: memory or faster devices serve these, so copies may be slower"
-                )
-                break
+        elif not given and any(each.of_run for each in decisions):
+            _say_measured(trace, facts_of(trace, files.choice()), decisions)
         if not building.what_if and turn is not None:
             if not json:
                 say_elsewhere(elsewhere)
@@ -284,6 +281,26 @@ def _take_up(
             _tell(decision, options)
         say_elsewhere(elsewhere)
         _tell_prices(cluster, {each.file for each in found.patterns}, setting, lies)
+
+
+def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> None:
+    """That the run's own time for the reads of one of the decisions contradicts the model's, if it does."""
+    span_s = 0.0 if run.is_predicted else span_of(run)
+    # Of this run: what stands of others was priced by theirs.
+    for each in decisions:
+        copies = [one for one in each.of_run if not one.is_home]
+        moved, took_s = reads_of(run, {one.file for one in copies})
+        model_s = each.original_s
+        is_of_all = len(copies) == len(each.of_run) and sum(one.bytes for one in copies) * OFF >= moved * (OFF - 1)
+        is_quick = 0 < took_s < max(sum(one.gain_s for one in copies), model_s / OFF) or 0 < span_s * QUICKER < model_s
+        if is_quick or (copies and is_of_all and took_s > model_s * OFF):
+            took = f"{seconds_text(took_s)} s for these reads" if took_s else f"{seconds_text(span_s)} s"
+            why = "memory or faster devices serve these, so copies may be slower: " if is_quick else ""
+            say(
+                f"stripewise: {printable(str(trace))}: the traced run took {took}, the model says "
+                f"{seconds_text(model_s)} s: {why}the model is off, try --what-if and measure"
+            )
+            return
 
 
 def _tell_prices(cluster: Cluster, paths: set[str], setting: Setting, lies: Lying) -> None:
@@ -319,6 +336,8 @@ def _tell(decision: Decision, options: Options) -> None:
             for text in said:
                 typer.echo(wrapped(printable(f"row {number}: {text}")))
     typer.echo(wrapped(_sum(decision, options)))
+    if decision.of_run:
+        typer.echo(SECONDS_RANK)
     if decision.of_others:
         typer.echo(wrapped(_beside(decision)))
     tell_not_made(decision.refused)

@@ -5,9 +5,9 @@ from .facts import FileCopies, FileFacts, RunFacts, facts_of
 from .find import findings_of
 from .finding import Finding
 from .price import DEFAULT_CLUSTER, Seconds, why_quicker
-from .summary import FileLine, RunSummary, span_of, summary_of_run, waits_of
+from .summary import FileLine, RunSummary, reads_of, span_of, summary_of_run, waits_of
 
 __all__ = [
     "DEFAULT_CLUSTER", "FileCopies", "FileFacts", "FileLine", "Finding", "MetadataCalls", "RunFacts", "RunSummary",
-    "Seconds", "facts_of", "findings_of", "span_of", "summary_of_run", "waits_of", "why_quicker",
+    "Seconds", "facts_of", "findings_of", "reads_of", "span_of", "summary_of_run", "waits_of", "why_quicker",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,19 @@ def span_of(run: RunFacts) -> float:
     begins = [int(file.records.start_ns.min()) for file in run.files]
     ends = [int(file.records.end_ns.max()) for file in run.files]
     return (max(ends) - min(begins)) / 1e9 if begins else 0.0
+
+
+def reads_of(run: RunFacts, paths: Collection[str]) -> tuple[int, float]:
+    """Bytes that were read of these files, by MPI-IO's calls where these are known, and seconds with reads under way;
+    0 seconds where the trace does not tell.
+    """
+    count, seconds = 0, 0.0
+    for file in run.files:
+        reads = file.of(False) if file.path in paths else None
+        if reads is not None:
+            count += int(reads.size.sum()) if reads.wanted is None else reads.wanted.read
+            seconds += _busy_ns(reads) / 1e9 if run.measured_s(reads) is not None else 0.0
+    return count, seconds
 
 
 def waits_of(run: RunFacts) -> tuple[int, float]:

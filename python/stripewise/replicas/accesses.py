@@ -124,10 +124,10 @@ class Extent:
 
 @dataclass(frozen=True)
 class Found:
-    """The patterns of a run, what has none (file, sentence, why), and its files by path."""
+    """The patterns of a run, what has none (file, sentence, why, bytes), and its files by path."""
 
     patterns: tuple[Accesses, ...]
-    without: tuple[tuple[str, str, str], ...]
+    without: tuple[tuple[str, str, str, int], ...]
     extents: dict[str, Extent]
 
 
@@ -149,7 +149,8 @@ def accesses_of(report: PatternReport) -> Found:
         )
         for described in file.patterns:
             if not described.pattern.segments[0].is_regular:
-                without.append((file.path, described.sentence, "random requests follow no pattern"))
+                why = "random requests follow no pattern"
+                without.append((file.path, described.sentence, why, described.bytes))
                 continue
             patterns += _of(file, described, report)
     return Found(tuple(sorted(patterns, key=lambda each: each.key)), tuple(without), extents)

@@ -27,6 +27,8 @@ class Skipped:
     file: str
     words: str
     reason: str
+    #: Of all its requests.
+    bytes: int
     is_error: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def files_elsewhere(found: Found, store: Store) -> list[str]:
 def without_files(found: Found, files: Collection[str]) -> tuple[Found, list[Skipped]]:
     """The patterns of other files, which alone are decided about; and those that are left out."""
     kept = tuple(each for each in found.patterns if each.file not in files)
-    gone = [Skipped(each.file, each.words, ELSEWHERE) for each in found.patterns if each.file in files]
+    gone = [Skipped(each.file, each.words, ELSEWHERE, each.bytes) for each in found.patterns if each.file in files]
     return replace(found, patterns=kept), gone
 
 
@@ -116,4 +118,4 @@ def root_of(path: str) -> str | None:
 
 
 def _skipped(candidates: Iterable[Candidate], reason: str, is_error: bool = False) -> list[Skipped]:
-    return [Skipped(each.file, each.words, reason, is_error) for each in candidates]
+    return [Skipped(each.file, each.words, reason, each.bytes, is_error) for each in candidates]

@@ -106,6 +106,8 @@ class Refused:
     file: str
     words: str
     reason: str
+    #: Of all its requests.
+    bytes: int
     candidate: Candidate | None = None
 
     def as_json(self) -> dict[str, Any]:

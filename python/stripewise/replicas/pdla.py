@@ -224,7 +224,7 @@ class _Making:
             made = replace(made, benefit_s=made.gain_s)
         lack = self.room.lack(made.space_bytes)
         if lack is not None:
-            self.refused.append(Refused(pattern.file, pattern.words, lack, made))
+            self.refused.append(Refused(pattern.file, pattern.words, lack, pattern.bytes, made))
             return
         self.room.take(made.space_bytes)
         if made.is_home:
@@ -237,7 +237,7 @@ class _Making:
 
     def refuse(self, pattern: Accesses, reason: str) -> None:
         """A pattern without a candidate."""
-        self.refused.append(Refused(pattern.file, pattern.words, reason))
+        self.refused.append(Refused(pattern.file, pattern.words, reason, pattern.bytes))
 
     def decision(self, manager: str) -> Decision:
         """What was chosen and refused."""

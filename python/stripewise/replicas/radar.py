@@ -83,9 +83,11 @@ def radar(
     wanted = []
     for pattern in patterns:
         if pattern.write.any():
-            refused.append(Refused(pattern.file, pattern.words, "radar makes copies of what is only read"))
+            refused.append(
+                Refused(pattern.file, pattern.words, "radar makes copies of what is only read", pattern.bytes)
+            )
         elif len(setting.shape(pattern).blocks) > PARTS_MAX:
-            refused.append(Refused(pattern.file, pattern.words, "its blocks follow no few strides"))
+            refused.append(Refused(pattern.file, pattern.words, "its blocks follow no few strides", pattern.bytes))
         else:
             wanted.append(pattern)
     made: dict[object, ReplicaSet] = {}
@@ -223,4 +225,4 @@ def _too_small(each: ReplicaSet) -> str:
 
 
 def _refused(each: ReplicaSet, reason: str) -> list[Refused]:
-    return [Refused(one.file, one.words, reason, one) for one in each.candidates]
+    return [Refused(one.file, one.words, reason, one.bytes, one) for one in each.candidates]

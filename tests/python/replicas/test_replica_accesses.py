@@ -53,7 +53,7 @@ def test_random_requests_follow_no_pattern(tmp_path):
     chance = np.random.default_rng(5)
     rows = [(0, "read", "/d/f", int(at) * 4 * KIB, 4 * KIB) for at in chance.permutation(3000)]
     found = found_in(tmp_path, rows)
-    assert not found.patterns and {reason for _, _, reason in found.without} == {"random requests follow no pattern"}
+    assert not found.patterns and {reason for _, _, reason, _ in found.without} == {"random requests follow no pattern"}
 
 
 def test_a_pattern_by_hand_deals_its_outer_loop_out_to_processes():

@@ -6,6 +6,9 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from runs import write_rows
@@ -43,6 +46,38 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
         "priced on 4 HDDs of 3 ms and 100 MB/s, 2 SSDs of 0.1 ms and 400 MB/s; files",
         "taken to lie in stripes of 64 KiB over all targets",
     ]
+
+
+def timed(trace, request_ns):
+    """The same trace, each of whose requests takes so long and begins when the one before ends."""
+    table = pq.read_table(trace / "trace.parquet")
+    starts = np.arange(len(table)) * request_ns
+    for name, values in (("start_ns", starts), ("end_ns", starts + request_ns)):
+        column = pa.array(values, table[name].type)
+        table = table.set_column(table.column_names.index(name), name, column)
+    pq.write_table(table, trace / "trace.parquet")
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("request_ns", "told"),
+    [
+        # 256 reads; by the model they take 0.278 s from the file, and 0.126 s less from the replica.
+        (400_000, "took 0.102 s for these reads, the model says 0.278 s: memory or faster devices serve these, so"),
+        (1_000_000, None),
+        (9_000_000, "took 2.3 s for these reads, the model says 0.278 s: the model is off, try --what-if and measure"),
+    ],
+)
+def test_a_run_whose_reads_contradict_the_model_is_told(columns, request_ns, told):
+    said = what_if(timed(columns, request_ns))
+    assert "\nthe model's seconds rank replicas; they are no run's seconds\n" in said.stdout
+    assert (told in said.stderr) if told else "the model" not in said.stderr
+
+
+def test_what_is_not_made_begins_with_what_moves_most(tmp_path):
+    rows = [(0, "write", f"/d/{k}", at * 4 * KIB, 4 * KIB) for k in (1, 3, 2) for at in range(k * 10)]
+    said = what_if(write_rows(tmp_path / "t", rows)).stdout
+    assert re.findall(r"not made of (\S+):", said) == ["/d/3", "/d/2", "/d/1"]
 
 
 def test_the_page_shows_what_is_printed(columns, monkeypatch):

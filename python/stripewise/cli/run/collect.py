@@ -18,6 +18,8 @@ from ..output import print_json, printable, say_partial
 
 #: Files that count are listed up to so many.
 FILES_SHOWN = 5
+NOTHING_MOVED = "nothing to plan: no read or write moved a byte"
+NONE_COUNTS = "nothing to plan: no file counts, all that were read or written are left out; --all-files plans for them"
 
 
 def collect(
@@ -52,12 +54,15 @@ def collect(
     if mapped := maps_in(place).text:
         typer.echo(mapped)
         if not listed and not is_mpi_alone(trace_file(place)):
-            typer.echo("nothing to plan: no read or write moved a byte")
+            typer.echo(NOTHING_MOVED)
             return
     trace = printable(shlex.quote(str(place)))
     if is_mpi_alone(trace_file(place)):
         patterns = f"stripewise patterns {trace} --layer mpi"
         typer.echo(f"next: trace the run with --layers both, to plan for it; now: {patterns}")
+        return
+    if not listed:
+        typer.echo(NONE_COUNTS if _has_moved(account) else NOTHING_MOVED)
         return
     store, run_in = store_of_trace(place), _quoted(account.get("store"))
     devices = f"--cluster {run_in or 'CLUSTER'}" if store is None else f"--store {_quoted(store)}"
@@ -91,6 +96,10 @@ def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
     if counted.left_out:
         typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(str(place))}'")
     return counted.files
+
+
+def _has_moved(account: Mapping[str, Any]) -> bool:
+    return any(file["bytes_read"] + file["bytes_written"] for file in account.get("files", []))
 
 
 def _quoted(root: str | None) -> str:
