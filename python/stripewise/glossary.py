@@ -248,6 +248,7 @@ WORDS: dict[str, Entry] = {
     "finding": Entry("What is wrong with a run: cause, evidence, price and cure (docs/traces/showing.md)."),
     "hot region": Entry("A small part of a file, read again and again in no order."),
     "price": Entry("Seconds that a finding or a layout costs, by a model; of syncs and calls by name, as measured."),
+    "weight": Entry("Of a region in a plan of best: what it costs on a server, busy ones and scarce space being dear."),
     "record": Entry(
         "What a trace holds of one call; those of reads and writes that moved bytes are its requests. Of copies: what "
         "says which bytes of a plain file stand where in their container."

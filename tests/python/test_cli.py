@@ -332,7 +332,8 @@ def test_templates_come_before_the_rules_without_a_layout_and_go_again(tmp_path,
 def test_a_plan_is_applied_to_the_files_it_names_and_no_others(tmp_path, cluster_toml, store, paper, a_trace):
     plan = tmp_path / "plan.json"
     stripewise("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp", "--region-size", "1MiB", "-o", plan)
-    assert "'/data/f' is not a file of the store" in stripewise("apply", plan, "--store", store, code=1).stderr
+    refused = stripewise("apply", plan, "--store", store, code=1).stderr
+    assert "'/data/f' is not a file of the store" in refused
     plan.write_text(plan.read_text().replace('"/data/f"', json.dumps(paper.file)))
     said = json.loads(stripewise("apply", plan, "--store", store, "--json").stdout)
     assert said["moved_bytes"] == 4096 and paper.applied[-1]["regions"][0]["stripes"]

@@ -174,7 +174,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
 
     Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Of a file of
     `size` bytes only the regions that hold some are counted; what begins at its end or behind it is for growth, and so
-    is what the last row has behind its end, for the last region repeats.
+    is what the last row has behind its end, for the last region repeats. A row that goes on behind it ends with it.
     """
     rows: list[tuple[Region, list[int]]] = []
     rotated: set[int] = set()
@@ -194,7 +194,8 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
         if size is not None:
             held = sum(before < size - first.start for before in itertools.accumulate(lengths[:-1], initial=0))
             last = number == len(rows) - 1 and not left
-            to = GROWTH if not held else f"end, {GROWTH}" if last else to
+            is_behind = first.start + sum(lengths) > size
+            to = GROWTH if not held else f"end, {GROWTH}" if last else "end" if is_behind else to
             of = held or of
         stripes = stripes_text(first.stripes, max(lengths)) + (", rotated" if number in rotated else "")
         cells.append((f"{first.start:,}", to, f"{of:,}", stripes))
@@ -213,6 +214,12 @@ def regions_counted(regions: Sequence[Region], size: int) -> tuple[int, int]:
         last = regions[held - 1].stripes
         behind = list(itertools.dropwhile(lambda region: _is_rotation(last, region.stripes), behind))
     return held, len(behind)
+
+
+def regions_text(regions: Sequence[Region], size: int) -> str:
+    """How many regions a file of `size` bytes has, as `regions_counted` counts them."""
+    held, growth = regions_counted(regions, size)
+    return f"{held:,} region(s)" + (f", and {growth:,} for growth" if growth else "")
 
 
 def _is_rotation(one: Stripes, other: Stripes) -> bool:

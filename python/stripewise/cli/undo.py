@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ import typer
 from ..cluster import read_cluster
 from ..errors import InUseError, StoreError, StripewiseError
 from ..moving.mover_status import check_idle
+from ..store.config import read_store
 from ..store.undo.decide import Decision
 from ..store.undo.run import Undone, look
 from ..store.undo.run import undo as undo_store
@@ -21,6 +24,10 @@ from .output import print_json, printable, progress, say, wrapped
 
 #: So many files are shown by --dry-run; --json has all.
 SHOWN = 20
+#: What init calls the description of a store's targets unless it is told otherwise.
+CLUSTER_FILE = "cluster.toml"
+#: So many .toml files beside a store are looked at.
+CLUSTER_FILES_MAX = 64
 
 
 def undo(
@@ -48,6 +55,7 @@ def undo(
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
         return
+    clusters = _cluster_files(Path(os.path.realpath(store)))
     with progress("making files plain") as step:
         try:
             done = undo_store(store, orphans, search or [], wait, _complain, step)
@@ -58,7 +66,7 @@ def undo(
     if json:
         print_json(done.as_json())
     else:
-        _print(done)
+        _print(done, clusters)
 
 
 def _complain(text: str) -> None:
@@ -117,7 +125,7 @@ def _print_kept(store: Path, decision: Decision) -> None:
         typer.echo(wrapped(f"{said}{printable(str(store))}/plans and {printable(str(store))}/layouts before"))
 
 
-def _print(undone: Undone) -> None:
+def _print(undone: Undone, clusters: Sequence[Path]) -> None:
     done, removed = undone.done, undone.removed
     for path in done.orphans:
         typer.echo(f"{printable(path)}: a file that had lost its name")
@@ -133,23 +141,29 @@ def _print(undone: Undone) -> None:
         _print_links(undone.root, undone.decision, "now")
     for path in removed.left:
         typer.echo(f"left, for the store did not make it: {printable(path)}")
-    cluster = undone.root.parent / "cluster.toml"
-    if _describes_targets(cluster):
+    for cluster in clusters:
+        named = "" if cluster.name == CLUSTER_FILE else f" (-o {shlex.quote(str(cluster))})"
         typer.echo(
             printable(
                 f"left: {cluster}, for it is yours: figures of targets that a 'stripewise init' of the same "
-                "directories takes again, without measuring; where none is to come, remove it"
+                f"directories{named} takes again, without measuring; where none is to come, remove it"
             )
         )
     if removed.empty:
         typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
 
 
-def _describes_targets(cluster: Path) -> bool:
-    try:
-        return bool(read_cluster(cluster).targets)
-    except StripewiseError:
-        return False
+def _cluster_files(root: Path) -> list[Path]:
+    """The descriptions beside a store that are of just its targets: those of other stores there are not its own."""
+    found = []
+    with contextlib.suppress(StripewiseError, OSError):
+        own = {os.path.realpath(target.path) for target in read_store(root).cluster.targets}
+        for path in sorted(root.parent.glob("*.toml"))[:CLUSTER_FILES_MAX]:
+            with contextlib.suppress(StripewiseError, OSError):
+                described = path.is_file() and {os.path.realpath(each.path) for each in read_cluster(path).targets}
+                if described == own:
+                    found.append(path)
+    return found
 
 
 def _counts(decision: Decision) -> list[tuple[int, str]]:

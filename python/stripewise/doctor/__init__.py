@@ -32,6 +32,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("trust", store.links_are_followed),
     ("machine", store.no_other_machine_has_it),
     ("targets", store.targets_are_usable),
+    ("devices", store.targets_have_devices_of_their_own),
     ("file system", store.file_systems_can_lock),
 )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import StripewiseError
 from ..files.parts import ANYBODY, read_part
+from ..setup.remarks import on_one_device
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
 from ..store.nameless import cure, nameless
@@ -95,6 +96,14 @@ def targets_are_usable(examined: Examined) -> Iterator[Finding]:
         if not wrong:
             yield ok("all targets are mounted and writable")
             yield from _room(config)
+
+
+def targets_have_devices_of_their_own(examined: Examined) -> Iterator[Finding]:
+    """No two targets are on one device, which no layout makes faster."""
+    for config in _config(examined):
+        for line in on_one_device([each for each in config.cluster.active if each.path.is_dir()]):
+            what, _, cure = line.partition("; ")
+            yield note(what, cure)
 
 
 def file_systems_can_lock(examined: Examined) -> Iterator[Finding]:

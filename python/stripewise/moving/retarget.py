@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster import Target
+from ..devices import find, shared
 from ..errors import LayoutError, StoreError
 from ..files.parts import read_part, write_durably
 from ..layout import Layout, Region, target_bytes
@@ -427,11 +428,17 @@ def _taken(store: Store, target: Target) -> str:
     return f"{used}; choose another one"
 
 
-def model_for(store: Store, klass: str, like: str | None) -> Target:
-    """The target whose kind and figures a new one of a class takes: the named one, else the first that fits."""
+def model_for(store: Store, klass: str, like: str | None, path: Path) -> Target:
+    """The target whose kind and figures a new one of a class takes: the named one, else one on the device that `path`
+    is on, of its class if there is one, else the first of its class.
+    """
     if like is not None:
         return target_named(store, like)
     active = store.config.cluster.active
+    # Emulated devices are not those that their directories are on.
+    here = [target for target in active if target.kind == "dir" and shared([find(target.path), find(path)])]
+    if here:
+        return next((target for target in here if target.klass == klass), here[0])
     return next((target for target in active if target.klass == klass), active[0])
 
 

@@ -150,7 +150,7 @@ def likely_text(expected: Expected) -> str:
     said = f"about {expected.likely_gain:.2f}" if ends[0] == ends[1] else " to ".join(ends)
     known = ", as far as the devices' figures are known" if expected.gain_low and expected.gain_high else ""
     run = expected.simulated_gain
-    whole = f", {run:.2f} in the whole run" if io and run and not low / NEAR <= run <= high * NEAR else ""
+    whole = f", {run:.2f} for the whole simulated run" if io and run and not low / NEAR <= run <= high * NEAR else ""
     return f"{said} times as fast as def{io}{whole} (simulated runs of the traced requests{known})"
 
 

@@ -18,6 +18,7 @@ from ..moving.plan_applier import Wanted, lay_out
 from ..plan import Expected, FilePlan, Plan, write_plan
 from ..plan.document import RegionPlan
 from ..store import Store
+from ..store.globs import matches
 from .shown import Shown
 
 #: Where each file lay, by path.
@@ -68,6 +69,31 @@ def _elsewhere(store: Store, before: Before) -> list[str]:
         return [path for path, each in ids.items() if each and store.layout(each).regions != tuple(before[path])]
     except StripewiseError:
         return list(before)
+
+
+def where_back(store: Store, before: Before, baseline: Plan) -> str:
+    """Where files go back that lay somewhere before a tune which its `baseline` won, and where that is another layout
+    than the baseline's, what gives them that.
+    """
+    sizes = {file.path: file.size for file in store.files()}
+    other = [
+        file.path
+        for file in baseline.files
+        if file.path in before
+        and target_bytes(before[file.path], size := sizes.get(file.path, file.size)) != target_bytes(file.layout, size)
+    ]
+    if not other:
+        return "the files go back"
+    more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+    said = f"the files go back to where they lay before, which is not {baseline.policy} ({other[0]}{more})"
+    if baseline.policy != "def":
+        return said
+    said += f"; to lay one out so: {shlex.join(['stripewise', 'store', 'set-layout', other[0], '--layout', 'def'])}"
+    glob = next((each.glob for each in store.config.rules if each.layout and matches(each.glob, other[0])), None)
+    if glob is None:
+        return said
+    remove = shlex.join(["stripewise", "store", "template", "rm", str(store.root), glob])
+    return f"{said}, and for those that are made anew: {remove}"
 
 
 def standing(store: Store, plan: Plan) -> str:

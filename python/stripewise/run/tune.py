@@ -43,7 +43,7 @@ from . import runner
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
-from .put_back import put_back, put_back_or_tell, standing
+from .put_back import put_back, put_back_or_tell, standing, where_back
 from .recreated import globs_of, names_beside
 from .repeats import Repeated, together
 from .shown import Shown
@@ -246,7 +246,8 @@ class Tuner:
             self._remark(f"the runs had {baseline.mean.io_seconds:.2f} s of I/O; longer ones tell more of layouts")
         if fastest is baseline or not fastest.beats(baseline):
             if len(layouts) > 1:
-                self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: the files go back")
+                back = where_back(self.store, circle.before, baseline.plan)
+                self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: {back}")
             self._apply(circle, baseline.policy)
             _go_on_unless(put_back(self.store, circle.before, self.show))
             return Tuned(tuple(layouts), None, tuple(self.remarks), same=circle.same)

@@ -26,10 +26,11 @@ def remarks(found: Sequence[FoundTarget]) -> list[str]:
     return said + _of_shared([one.target.name for one in found], [one.place for one in found])
 
 
-def on_one_device(targets: Sequence[Target]) -> list[str]:
-    """Warnings about directories, of those that are no emulated targets, on one device."""
+def on_one_device(targets: Sequence[Target], name: str | None = None) -> list[str]:
+    """Warnings about directories, of those that are no emulated targets, on one device; of those with `name` alone."""
     real = [target for target in targets if target.kind == "dir"]
-    return _of_shared([target.name for target in real], [find(target.path) for target in real])
+    names, places = [target.name for target in real], [find(target.path) for target in real]
+    return _of_shared(names, places, name)
 
 
 def modelled_apart(targets: Sequence[Target]) -> list[str]:
@@ -51,9 +52,11 @@ def _device(group: Shared) -> str:
     return f"the device {group.disks[0]}" if len(group.disks) == 1 else f"the devices {_listed(group.disks)}"
 
 
-def _of_shared(targets: Sequence[str], places: Sequence[Place]) -> list[str]:
+def _of_shared(targets: Sequence[str], places: Sequence[Place], name: str | None = None) -> list[str]:
     said = []
     for group in shared(places):
+        if name is not None and name not in [targets[position] for position in group.positions]:
+            continue
         names = _listed([targets[position] for position in group.positions])
         space = "and one free space " if group.one_file_system else ""
         said.append(

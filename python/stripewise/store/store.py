@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,8 @@ from ..errors import StoreError
 from ..files.parts import is_locked
 from ..layout import Layout, from_indexes, target_bytes, to_indexes
 from ..plan import FilePlan, Plan
-from .config import TUNE_LOCK, StoreConfig, read_store
+from .config import TUNE_LOCK, StoreConfig, manages, read_store
+from .globs import escape
 
 #: Of the 1,024 rules a store can have, so many may be temporary.
 TEMPORARY_RULES_MAX = 256
@@ -106,9 +109,15 @@ class Store:
         for number, file in enumerate(plan.files):
             identity = self.resolve(file.path)
             if identity is None:
+                cure = "plan a trace of a run on this store"
+                if not os.path.lexists(file.path) and manages(self.config.rules, file.path):
+                    words = ["stripewise", "store", "template", "add", str(self.root), escape(file.path)]
+                    cure = (
+                        "none has that name now (removed since?): run the program again and plan, or give new files of "
+                        f"that name a layout: {shlex.join(words)} --layout LAYOUT"
+                    )
                 raise StoreError(
-                    f"{source}: files[{number}].path '{file.path}' is not a file of the store {self.root}; "
-                    f"plan a trace of a run on this store"
+                    f"{source}: files[{number}].path '{file.path}' is not a file of the store {self.root}; {cure}"
                 )
             if file.id is not None and file.id != identity and any(file.id == each.id for each in self.files()):
                 raise StoreError(

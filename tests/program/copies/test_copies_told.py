@@ -94,6 +94,15 @@ def test_a_plan_is_for_the_trace_s_own_store_and_names_what_copies_served(store:
     assert "are assumed, none was measured" in told and f"stripewise calibrate --store {store.root} --apply" in told
     assert f"stripewise apply {plan} --store {store.root}" in said.out
     assert next(iter(json.loads(stripewise("plan", used, "--json").out)["copied"].values()))["reads"] == 256
+    # Of files that are gone no store is said to have them, and what helps is said once.
+    stripewise("store", "replica", "rm", store.root, store.data / "f")
+    store.run("rm", store.data / "f")
+    gone = stripewise("plan", used, code=2).err
+    assert "planned for" not in gone and f"the files of this run are gone from {store.root} (removed since)" in gone
+    assert "run the program again, or give --cluster" in gone and "--store:" not in gone
+    gone = stripewise("apply", plan, "--store", store.root, code=1).err
+    assert "(removed since?): run the program again and plan" in gone
+    assert f"stripewise store template add {store.root} {store.data / 'f'}" in gone
     # A plain file's trace names the store of its run.
     outside = store.plain / "outside"
     outside.write_bytes(bytes(1 << 20))

@@ -180,7 +180,10 @@ def test_what_cannot_be_drained_is_told_before_anything_moves(make_store: Maker)
     extra = store.base / "extra"
     extra.mkdir()
     words = ("store", "add", store.root, "t3", "--path", extra, "--class", "hdd", "--capacity", "40MiB")
-    kind, figures, measure = stripewise(*words).out.splitlines()
+    added = stripewise(*words)
+    kind, figures, measure = added.out.splitlines()
+    # What init says of its targets.
+    assert "t0, t1, t2 and t3 share " in added.err and "no layout over them is faster than another" in added.err
     assert kind.endswith(f"target t3 in {extra}, of kind dir") and "those of t0 (--like): read 0.000 ms" in figures
     assert measure == f"to measure its own: stripewise calibrate --store {store.root} --target t3 --apply"
     stripewise("store", "drain", store.root, "t1", "--remove")

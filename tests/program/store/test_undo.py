@@ -454,13 +454,15 @@ def test_the_directory_for_orphans_is_made_and_what_stays_is_named(make_store: M
     store.check_at_end = False
     store.run("cp", "/etc/passwd", store.data / "f")
     (store.data / "f").unlink()
-    (store.root.parent / "cluster.toml").write_text(dirs(1)[0].toml(store.base))
+    (store.root.parent / "another.toml").write_text(dirs(1)[0].toml(store.base))
+    (store.root.parent / "mine.toml").write_text(store.cluster.read_text())
     with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
         said = undo(store, "--orphans", store.base / "new", code=1).err
         assert f"process {os.getpid()} is moving files of the store (set-layout)" in said, said
     said = undo(store, "--orphans", store.base / "new").out
     assert [path.read_bytes() for path in (store.base / "new").iterdir()] == [Path("/etc/passwd").read_bytes()]
     assert f"left: {store.root.parent / 'cluster.toml'}, for it is yours: figures of targets" in said, said
+    assert f"(-o {store.root.parent / 'mine.toml'}) takes again" in said and "another.toml" not in said, said
 
 
 def test_links_that_lead_nowhere_are_named_and_an_early_signal_says_what_stands(

@@ -46,8 +46,8 @@ def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path
     )
     io = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 6.0})
     assert " ".join(checked(tmp_path / "io.json", io)).startswith(
-        "by the model 5.40 to 7.40 times as fast as def in I/O, 3.50 in the whole run (simulated runs of the traced "
-        "requests, as far as the devices' figures are known)"
+        "by the model 5.40 to 7.40 times as fast as def in I/O, 3.50 for the whole simulated run (simulated runs of "
+        "the traced requests, as far as the devices' figures are known)"
     )
     near = Expected(**{**simulated.__dict__, "simulated_io_s": 1.0, "simulated_io_def_s": 3.6})
     assert " ".join(checked(tmp_path / "near.json", near)).startswith(

@@ -310,8 +310,8 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     assert check_plan(again, on, "plan.json") == []
     reasons = [region.reason for region in plan.files[0].regions[:-1]]
     # A part that the polish moved may lie where it is dearest at these prices.
-    assert all(" priced " in reason or "hardly a request" in reason for reason in reasons)
-    assert sum(" s; rejected: " in reason for reason in reasons) > len(reasons) / 2
+    assert all(" weighed " in reason or "hardly a request" in reason for reason in reasons)
+    assert sum(" (rejected: " in reason for reason in reasons) > len(reasons) / 2
 
 
 def test_a_reason_tells_what_the_run_asked_in_whole_numbers_and_what_a_likely_one_asks_where_that_is_nothing():
@@ -320,10 +320,10 @@ def test_a_reason_tells_what_the_run_asked_in_whole_numbers_and_what_a_likely_on
     def told(*asked):
         return _reason("whole on ssd0", asked, 0.5, np.array([0.5, 2.0]), ["one ssd", "one hdd"])
 
-    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, priced 0.5 s; rejected: one hdd 2 s"
+    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, weighed 0.5 (rejected: one hdd 2)"
     assert told(traced * 0, mean) == (
-        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, priced 0.5 s; "
-        "rejected: one hdd 2 s"
+        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, weighed 0.5 "
+        "(rejected: one hdd 2)"
     )
     assert told(traced * 0, mean * 0) == "whole on ssd0: hardly a request expected"
 

@@ -24,12 +24,13 @@ from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
 from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
 from stripewise.run.measure import Measured
-from stripewise.run.put_back import put_back_or_tell, standing
+from stripewise.run.put_back import put_back_or_tell, standing, where_back
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
 from stripewise.run.tune import Tuner, Turns
 from stripewise.run.tuned import Tuned, twin_of
+from stripewise.store.config import Rule
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, target, zipf_workload
 from support import cluster as cluster_of
@@ -146,6 +147,21 @@ def test_layouts_that_runs_cannot_tell_apart_and_those_that_are_one_are_told(
     assert "note: psa proposes the same layout as def: its figures are those of def" in said
     assert tuned.as_json()["not_told_apart"] == ["h2dp"] and tuned.as_json()["same_layout"] == {"psa": "def"}
     assert "told apart" not in claimed(capsys, layouts[0], layout("h2dp", 2.0, 2.1), layouts[-1])
+
+
+def test_files_that_go_back_to_another_layout_than_the_winner_s_are_told_with_what_changes_that() -> None:
+    rules = [Rule("/g"), Rule("/*", layout="l.json")]
+    store: Any = SimpleNamespace(root=Path("/store"), files=list, config=SimpleNamespace(rules=rules))
+    default = lying("def", MIB, (0, MIB, (("a", MIB),)))
+    assert where_back(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, default) == "the files go back"
+    before = {"/f": (Region(0, MIB, (("b", MIB),)),)}
+    assert where_back(store, before, default) == (
+        "the files go back to where they lay before, which is not def (/f); to lay one out so: stripewise store "
+        "set-layout /f --layout def, and for those that are made anew: stripewise store template rm /store '/*'"
+    )
+    assert where_back(store, before, replace(default, policy="psa")).endswith("which is not psa (/f)")
+    rules.pop()
+    assert where_back(store, before, default).endswith("--layout def")
 
 
 def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from stripewise.cluster import Target
 from stripewise.cluster.calibration import Calibration, Fit
-from stripewise.devices import System, find, shared
+from stripewise.devices import Disk, Place, System, find, shared
 from stripewise.devices.mounts import holding, mounts_in
+from stripewise.moving import retarget
 from stripewise.setup.classes import Decided, decide
 from stripewise.setup.document import FoundTarget, comments
 from stripewise.setup.remarks import on_one_device
@@ -281,3 +284,22 @@ def test_of_directories_on_one_device_those_that_are_no_emulated_targets_are_tol
     assert said.startswith("t0, t1, t2, t3, t4, t5, t6 and 3 more share ") and "give one directory for each" in said
     assert on_one_device(made[:1]) == []
     assert on_one_device([replace(each, kind="emulated") for each in made]) == []
+
+
+def test_a_new_target_takes_the_figures_of_one_on_its_own_device_before_those_of_its_class(monkeypatch) -> None:
+    disks = {"/a": "sda", "/b": "sdb", "/c": "sdb", "/new": "sdb", "/apart": "sdc"}
+
+    def place(path: Path) -> Place:
+        return Place(path, None, "", (Disk(disks[str(path)], "", None),))
+
+    monkeypatch.setattr(retarget, "find", place)
+    kinds = (("a", "ssd"), ("b", "hdd"), ("c", "ssd"))
+    made = [Target(name, klass, "dir", Path(f"/{name}"), 0, 0.0, 0.0, 0.0, 0.0) for name, klass in kinds]
+
+    def taken(*targets: Target, path: str = "/new") -> str:
+        store: Any = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(active=targets)))
+        return retarget.model_for(store, "ssd", None, Path(path)).name
+
+    assert taken(*made) == "c" and taken(*made[:2]) == "b" and taken(*made, path="/apart") == "a"
+    # An emulated device is not that of its directory.
+    assert taken(made[0], *(replace(each, kind="emulated") for each in made[1:])) == "a"

@@ -54,6 +54,13 @@ def test_a_sound_setup_has_no_bad_finding(made):
     }
 
 
+def test_targets_that_share_a_device_are_noted(made):
+    (found,) = store.targets_have_devices_of_their_own(Examined(made))
+    assert found.level is Level.NOTE and found.what.startswith("t0 and t1 share ") and "one directory" in found.cure
+    shutil.rmtree(made.parent / "t0")
+    assert not list(store.targets_have_devices_of_their_own(Examined(made)))
+
+
 def test_every_finding_that_is_not_ok_has_a_cure(made):
     shutil.rmtree(made.parent / "t0")
     examined = Examined(made, ("/none",), {"LD_PRELOAD": "/x/libdarshan.so", "STRIPEWISE_OFF": "1", "PATH": "/bin"})

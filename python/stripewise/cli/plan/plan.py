@@ -22,6 +22,7 @@ from ...plan.migrations import DIRECTIONS
 from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, why_left, windows_text
 from ...policy import POLICIES, policy_named, refuse_foreign
 from ...policy.default import Default
+from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
 from ...run.recreated import as_made
 from ...store import Store, plans
@@ -42,6 +43,7 @@ from ..output import (
     printable,
     progress,
     regions_drawn,
+    regions_text,
     say,
     say_partial,
     shown,
@@ -83,7 +85,8 @@ def _print_regions(plan: Plan, whole: str) -> None:
     """Where the plan puts the largest files to begin with."""
     order = sorted(plan.files, key=lambda file: -file.size)
     for file in order[:FILES_SHOWN]:
-        typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {len(file.regions):,} region(s)")
+        counted = regions_text(file.layout, file.size)
+        typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {counted}")
         _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
     if order:
         is_equal = plan.policy == Default.name
@@ -177,11 +180,31 @@ def _read(trace: Path, choice: Choice, step: Progress, store: Store | None) -> W
         raise with_maps(error, trace, choice) from error
 
 
-def _of_store(workload: Workload, store: Store, asked: PlanRequest, words: Sequence[str]) -> Workload:
-    """What of a workload lies in the store; UsageError with the command that plans for it where nothing does."""
+def _gone(workload: Workload, store: Store) -> UsageError:
+    """What to raise where nothing of a run lies any more in the store that had it."""
+    command = printable(shlex.join(["stripewise", "plan", workload.source, "--cluster", str(store.root)]))
+    if advice := plain_advice(workload, store):
+        return UsageError(f"plan: the files of this run are not in {store.root} any more; {advice}; or {command}")
+    return UsageError(
+        f"plan: the files of this run are gone from {store.root} (removed since): run the program again, or give "
+        f"--cluster: {command}"
+    )
+
+
+def _of_store(
+    workload: Workload, store: Store, given: Path | None, asked: PlanRequest, words: Sequence[str]
+) -> Workload:
+    """What of a workload lies in the store, which is said where no store was `given`; UsageError with what helps where
+    nothing does.
+    """
     found = on_store(workload, store)
+    is_own = asked.cluster is None and given is None
     if found.files:
+        if is_own:
+            say(f"stripewise: planned for {printable(str(store.root))}, the store that has its files")
         return found
+    if is_own:
+        raise _gone(workload, store)
     command = ["stripewise", "plan", str(asked.trace), "--cluster", str(asked.cluster or store.root), *words]
     if asked.policy != "best":
         command += ["--policy", asked.policy]
@@ -198,7 +221,6 @@ def _on_own_store(asked: PlanRequest, trace: Path) -> PlanRequest:
     """The same for the store that has the trace's files. UsageError where there is none, or none alone."""
     if not trace.exists() or (root := store_of_trace(trace)) is None:
         raise _no_devices(trace)
-    say(f"stripewise: planned for {printable(root)}, the store that has its files")
     return dataclasses.replace(asked, store=Path(root))
 
 
@@ -284,7 +306,8 @@ def plan(
         return
     if trace is None:
         raise UsageError("plan: give a collected TRACE, or --check plan.json")
-    if cluster is None and asked.store is None:
+    given = asked.store
+    if cluster is None and given is None:
         asked = _on_own_store(asked, trace)
     if asked.keep and asked.store is None:
         raise UsageError("--keep: needs --store, where the plan is kept")
@@ -305,7 +328,7 @@ def plan(
     say_of_trace(workload.source, ended=ended.text, left_out=workload.left_out)
     about: dict[str, Any] = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
     if opened is not None:
-        workload = _of_store(workload, opened, asked, files.choice().words() if files.flags else [])
+        workload = _of_store(workload, opened, given, asked, files.choice().words() if files.flags else [])
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
@@ -334,6 +357,10 @@ def plan(
     whole = "-o PLAN writes them, --json prints them" if output is None else f"{output}, or --json"
     shares = () if opened is None else measured_shares(opened.config)
     gains = [wrapped(line) for line in likely_lines(made.expected, shares)]
+    if opened is not None and made.policy != Default.name and not made.leave:
+        lying = {each.path: opened.layout(each.id) for each in workload.files if each.id is not None}
+        present = against_present(made, workload, described, options, lying)
+        gains += [wrapped(present)] if present else []
     gains += [*(wrapped(f"but {printable(caveat)}") for caveat in caveats), _whereabouts(output)]
     if made.expected.simulated_gain is None and chosen.name != Default.name:
         against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", f"def,best,{asked.policy}"]

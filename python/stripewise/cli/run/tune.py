@@ -71,7 +71,7 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     for note in _notes(tuned, simulated):
         typer.echo(wrapped(f"note: {note}"))
     if tuned.kept is not None:
-        for line in kept_layout(tuned.kept.plan):
+        for line in kept_layout(tuned.kept.plan, tuned.anew, {each.name: each.klass for each in targets}):
             typer.echo(line)
     for remark in tuned.remarks:
         typer.echo(f"note: {printable(remark)}")

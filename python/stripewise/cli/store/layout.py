@@ -11,7 +11,7 @@ import typer
 from ...store.placed import PlacedFile, placed
 from ...units import format_size
 from ..options import JsonOption
-from ..output import print_json, printable, regions_counted, regions_drawn, wrapped
+from ..output import print_json, printable, regions_drawn, regions_text, wrapped
 
 #: So many rows of regions are shown of a file; the rest is counted (--json has all).
 ROWS_SHOWN = 12
@@ -38,9 +38,8 @@ def layout(
 
 def show(file: PlacedFile) -> None:
     """One file, for people."""
-    held, growth = regions_counted(file.layout.regions, file.size)
-    more = f", and {growth:,} for growth" if growth else ""
-    typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {held:,} region(s){more}")
+    counted = regions_text(file.layout.regions, file.size)
+    typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {counted}")
     typer.echo(f"  file {file.id} of {printable(file.store)}")
     lines = list(regions_drawn(file.layout.regions, ROWS_SHOWN, file.size))
     for line in lines:

@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 from ...cluster import CLASSES, Target
+from ...devices import find, shared
 from ...errors import InUseError, StoreError, UsageError
 from ...moving import retarget
 from ...moving.mover_session import Limits, MoverSession
 from ...moving.retarget import Swept
+from ...setup.remarks import on_one_device
 from ...store import Store, plans
 from ...units import MB, format_size, parse_age, parse_size
 from ..arguments import flattened
@@ -21,6 +23,10 @@ from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, n
 from ..output import print_json, printable, progress, say
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
+
+
+#: Why a target of another class has lent its figures.
+_WITHOUT = "for the store has no active target of class {}"
 
 
 def _limits(mover: MoverOptions) -> Limits:
@@ -197,7 +203,7 @@ def add(
         typer.Option(
             "--like",
             metavar="TARGET",
-            help="Target to copy kind and cost figures from (default: the first of the class).",
+            help="Target to copy kind and cost figures from (default: one on the same device, else of the class).",
         ),
     ] = None,
     capacity: Annotated[
@@ -214,11 +220,13 @@ def add(
     opened = Store(store)
     if klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
-    model = retarget.model_for(opened, klass, like)
+    model = retarget.model_for(opened, klass, like, path.absolute())
     made = retarget.target_like(model, name, klass, path.absolute(), parse_size(capacity, "--capacity"))
     retarget.add(opened, made)
     for line in _added(opened.root, made, model):
         typer.echo(printable(line))
+    for line in on_one_device([*opened.config.cluster.active, made], made.name):
+        say(f"warning: {printable(line)}")
     if rebalance_too:
         _rebalance(store, everything=False, mover=MoverOptions(), json=False)
 
@@ -235,7 +243,8 @@ def _added(root: Path, made: Target, model: Target) -> Iterator[str]:
     )  # fmt: skip
     yield f"kind and figures are those of {model.name} (--like): read {read}, write {write}"
     if made.klass != model.klass:
-        yield f"{model.name} is of class {model.klass}, for the store has no active target of class {made.klass}"
+        where = "on the same device" if made.kind == "dir" and shared([find(made.path), find(model.path)]) else ""
+        yield f"{model.name} is of class {model.klass}, {where or _WITHOUT.format(made.klass)}"
     if made.kind != "emulated":
         words = ["stripewise", "calibrate", "--store", str(root), "--target", made.name, "--apply"]
         yield f"to measure its own: {shlex.join(words)}"

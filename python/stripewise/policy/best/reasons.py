@@ -101,7 +101,8 @@ def _asked_text(asked: Float) -> str:
 
 def _reason(where: str, asked: tuple[Float, Float], cost_s: float | None, others_s: Float, names: Sequence[str]) -> str:
     """Why a piece lies where it does: what the traced run asked of it, or where that was nothing what a mean run will,
-    what the latter costs there and on one server of every kind, in seconds at the plan's prices."""
+    what the latter costs there and on one server of every kind, in seconds at the plan's prices. These are nobody's
+    seconds, so they are told as weights."""
     said = [_asked_text(asked[0])]
     if not said[0]:
         said = [f"not used in the traced run, {text} in a likely one" for text in (_asked_text(asked[1]),) if text]
@@ -111,9 +112,9 @@ def _reason(where: str, asked: tuple[Float, Float], cost_s: float | None, others
         return f"{' and '.join(said)}: {where}"
     each = zip(others_s.tolist(), names, strict=True)
     dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
-    rejected = ", ".join(f"{name} {seconds:.4g} s" for seconds, name in dearer[:RUNNERS_UP])
-    text = f"{' and '.join(said)}: {where}, priced {cost_s:.4g} s"
-    return text + (f"; rejected: {rejected}" if rejected else "")
+    rejected = ", ".join(f"{name} {seconds:.4g}" for seconds, name in dearer[:RUNNERS_UP])
+    text = f"{' and '.join(said)}: {where}, weighed {cost_s:.4g}"
+    return text + (f" (rejected: {rejected})" if rejected else "")
 
 
 def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptions) -> str:

@@ -104,8 +104,8 @@ def _reason(
         else float(least[groups.index(mine)] if mine in groups else least.min())
     )
     others = sorted((float(seconds), group) for group, seconds in zip(groups, least, strict=True) if group != mine)
-    rejected = ", ".join(f"{group} {seconds:.4g} s" for seconds, group in others[:RUNNERS_UP])
-    return f"{' and '.join(said)}: {where}, priced {here:.4g} s" + (f"; rejected: {rejected}" if rejected else "")
+    rejected = ", ".join(f"{group} {seconds:.4g}" for seconds, group in others[:RUNNERS_UP])
+    return f"{' and '.join(said)}: {where}, weighed {here:.4g}" + (f" (rejected: {rejected})" if rejected else "")
 
 
 def _group_of(posed: Posed, stripes: Stripes, classes: dict[str, str]) -> str:
