@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from runs import RUNS, opens, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
+from stripewise.findings.causes.sieving import _advice as sieving_advice
+from stripewise.findings.layers import MpiCalls
 from stripewise.workload.trace import META_VERSION
 from support import KIB, MIB
 from test_cli import cluster_toml as cluster_toml
@@ -145,6 +148,7 @@ def test_sieving_tells_reads_and_writes(tmp_path):
     assert both.evidence == (*read.evidence, *written.evidence)
     assert "MPI-IO writes 4.0 MiB, the system calls below move 16.0 MiB, 4.0 times as much" in both.evidence
     assert both.price.high == pytest.approx(read.price.high + written.price.high)
+    assert both.advice == f"for reads: {read.advice}; for writes: {written.advice}" or read.advice == written.advice
 
 
 def test_bytes_that_a_process_reads_many_times_are_a_finding(tmp_path):
@@ -157,3 +161,20 @@ def test_bytes_that_a_process_reads_many_times_are_a_finding(tmp_path):
     assert not findings_of(facts_of(write_rows(tmp_path / "3", chunks[: 64 * 3])), DEFAULT_CLUSTER)
     each = [(k // 64, *row[1:]) for k, row in enumerate(chunks)]
     assert not findings_of(facts_of(write_rows(tmp_path / "12", each)), DEFAULT_CLUSTER)
+
+
+@pytest.mark.parametrize("by_mpi", [False, True])
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_collective_calls_are_no_cure_of_gaps_for_a_program_without_mpi_io(tmp_path, op, by_mpi):
+    rows = [(0, op, "/d/f", k * MIB, 16 * KIB) for k in range(200)]
+    rows += [(0, f"mpi_{op}", "/d/f", k * MIB, 16 * KIB) for k in range(200)] if by_mpi else []
+    (found,) = findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)
+    assert found.cause == "gaps" and ("use collective calls" in found.advice) == by_mpi
+    assert ("'stripewise replicate TRACE' shows" in found.advice) == (op == "read")
+
+
+def test_sieved_collective_writes_name_the_hint_and_reads_have_a_cure_of_their_own(tmp_path):
+    calls = MpiCalls("write", 4, 4, 0, MIB, 64, 4, MIB, 4, MIB)
+    assert sieving_advice(calls, write=True).startswith("set the hint romio_cb_write to enable where it was off, so")
+    assert sieving_advice(replace(calls, op="read"), write=False).startswith("set the hint romio_cb_read to enable")
+    assert "romio_cb" not in sieving_advice(replace(calls, collective=0), write=True)

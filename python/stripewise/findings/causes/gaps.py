@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ...cluster import Cluster
 from ...units import format_size
@@ -39,8 +40,18 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
             ),
             saved(now, then),
             f"against the same bytes in one piece, in requests of {format_size(choices.JOINED_BYTES)}",
-            f"keep what is {'written' if write else 'read'} together next to each other in the file (chunks, another "
-            "order of dimensions), or use collective calls, which join pieces",
+            _advice(file, gap[gap > 0], write),
             "" if is_on_ssds(file.asked.of(chosen), cluster) else run.planned(cluster),
         )
     return None
+
+
+def _advice(file: FileFacts, gaps: npt.NDArray[np.int64], write: bool) -> str:
+    """Collective calls for a file that MPI-IO has used, and copies for reads whose gaps are nearly all of one size."""
+    advice = f"keep what is {'written' if write else 'read'} together next to each other in the file"
+    advice = f"{advice} (chunks, another order of dimensions)"
+    if file.wanted is not None:
+        advice += ", or use collective calls, which join pieces"
+    if not write and np.unique(gaps, return_counts=True)[1].max() >= choices.STRIDED * len(gaps):
+        advice += "; 'stripewise replicate TRACE' shows what a copy in the order of the reads gains"
+    return advice

@@ -36,8 +36,8 @@ def reread(file: FileFacts, _run: RunFacts, cluster: Cluster) -> Finding | None:
         ),
         saved(load_of(chosen, cluster), load_of(once, cluster)),
         "against reading them once, in requests of the same sizes",
-        "keep what was read in memory: with HDF5 a chunk cache (rdcc_nbytes) that holds all chunks of a selection, or "
-        "chunks in the shape of what is read",
+        "keep what was read in memory; with HDF5, for a chunked dataset a chunk cache (rdcc_nbytes) that holds all "
+        "chunks of a selection, for a contiguous one chunks in the shape that is read",
     )
 
 

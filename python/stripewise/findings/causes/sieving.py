@@ -17,15 +17,19 @@ from ..price import Asked, Seconds, load_of, saved
 def sieving(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of a file whose MPI-IO calls are known: its system calls move a multiple of what these asked for.
 
-    Of its reads, its writes or both, which processes do in turn; the cure is of what costs more.
+    Of its reads, its writes or both, which processes do in turn; each has its cure.
     """
     if (found := list(_sieved(file, cluster))) == []:
         return None
     dearest = max(found, key=lambda each: each.price.high if each.price is not None else 0.0)
     facts = file if any(each.title == "writes" for each in found) else file.of(False)
     prices = [each.price for each in found if each.price is not None]
+    cures = list(dict.fromkeys(each.advice for each in found))
+    if len(cures) > 1:
+        cures = [f"for {each.title}: {each.advice}" for each in found]
     return replace(
         dearest,
+        advice="; ".join(cures),
         title=f"data sieving multiplies {' and '.join(each.title for each in found)}",
         evidence=tuple(line for each in found for line in each.evidence),
         price=Seconds(sum(each.low for each in prices), sum(each.high for each in prices)),
@@ -74,12 +78,16 @@ def _advice(calls: MpiCalls | None, write: bool) -> str:
     """What helps: without sieving each piece pays a startup, so only large ones are better off by that. Reads that come
     again are served from copies without sieving, where a piece is a page at least.
     """
+    op = "write" if write else "read"
     if calls is not None and calls.collective == calls.calls:
-        return f"{'write' if write else 'read'} more in each collective call, or in pieces that lie side by side"
+        return (
+            f"set the hint romio_cb_{op} to enable where it was off, so that aggregators join the pieces; else {op} "
+            "more in each collective call, or in pieces that lie side by side"
+        )
     piece = 0 if calls is None or not calls.ranges else calls.bytes // calls.ranges
     copies = (
         "" if write or piece < GRANULE_BYTES else "; where later runs read the same, 'stripewise replicate' copies it"
     )
     if piece > choices.SMALL_BYTES:
-        return f"use collective calls, or set the hint romio_ds_{'write' if write else 'read'} to disable{copies}"
+        return f"use collective calls, or set the hint romio_ds_{op} to disable{copies}"
     return f"use collective calls, which join the pieces of all processes{copies}"
