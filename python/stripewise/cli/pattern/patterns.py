@@ -37,6 +37,8 @@ from ..plan.options import FileOptions, say_of_trace
 
 FORMS = ("ior", "fio")
 LAYERS = ("posix", "mpi")
+#: The first line of commands some of which write; a comment to a shell and to fio.
+WRITES = "# writes to the files named here: change the names first"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,12 @@ class PatternOptions:
         ),
     ] = None
     as_: Annotated[
-        str | None, typer.Option("--as", metavar="FORM", help="Print commands that reproduce each pattern: ior or fio.")
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="FORM",
+            help="Print commands that reproduce each pattern: ior or fio; those that write do so to the run's files.",
+        ),
     ] = None
     db: Annotated[
         Path | None,
@@ -157,18 +164,30 @@ def _tell(report: PatternReport, options: PatternOptions, end: RunEnd) -> None:
     if options.json:
         print_json(report.as_json() | {"exit_status": end.status})
         return
+    if options.as_ is not None:
+        _tell_commands(report, options)
+        return
     for file in report.files:
-        if options.as_ is None:
-            typer.echo(f"{printable(file.path)}: {file.records:,} requests in {len(file.patterns)} pattern(s)")
+        typer.echo(f"{printable(file.path)}: {file.records:,} requests in {len(file.patterns)} pattern(s)")
+        for each in file.patterns:
+            typer.echo(f"  {each.sentence}")
+
+
+def _tell_commands(report: PatternReport, options: PatternOptions) -> None:
+    """Of IOR or fio, behind a warning where one of them writes."""
+    lines: list[str] = []
+    has_writes = False
+    for file in report.files:
         if options.as_ == "ior":
-            for line in ior_commands(file, report.processes):
-                typer.echo(line)
+            commands = list(ior_commands(file, report.processes))
+            has_writes |= any(not line.startswith("#") and " -w " in line for line in commands)
+            lines += commands
             continue
         for number, each in enumerate(file.patterns):
-            if options.as_ == "fio":
-                typer.echo(_fio(file, each, number, options.output))
-            else:
-                typer.echo(f"  {each.sentence}")
+            lines.append(_fio(file, each, number, options.output))
+            has_writes |= each.operation != "read" and not lines[-1].startswith("#")
+    for line in [WRITES, *lines] if has_writes else lines:
+        typer.echo(line)
 
 
 def _fio(file: FilePatterns, each: Described, number: int, place: Path | None) -> str:
