@@ -33,8 +33,16 @@ const AGAIN_NS: u64 = 1_000_000_000;
 #[inline]
 pub fn refresh(file: &'static File) {
     let Some(ctl) = file.ctl() else { return };
-    if !file.copies.is_current(&ctl) {
-        learn(file, &ctl);
+    if !file.copies.is_current(&ctl) || file.copies.has_any() {
+        look(file, &ctl);
+    }
+}
+
+/// For a file that has copies, or had other ones when it was last looked at.
+#[inline(never)]
+fn look(file: &'static File, ctl: &Ctl) {
+    if !file.copies.is_current(ctl) {
+        learn(file, ctl);
     }
     if file.copies.has_any() {
         open_container(file);
