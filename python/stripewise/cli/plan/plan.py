@@ -29,7 +29,7 @@ from ...store import Store, plans
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload
-from ...workload.copied import copied_in
+from ...workload.copied import Copied, copied_in
 from ...workload.counted import Choice
 from ...workload.layouts import store_of_trace
 from ...workload.made import made_in
@@ -333,10 +333,14 @@ def plan(
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
         made = chosen.plan(workload, described, options)
-    copied = copied_in(trace, {each.path for each in workload.files})
-    standing = standing_copies(opened, [each.path for each in workload.files])
-    caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
-    caveats = caveats if made.policy != Default.name else []
+    copied: dict[str, Copied] = {}
+    caveats: list[str] = []
+    # Of a cluster alone nobody knows whether it is this machine's.
+    if opened is not None:
+        copied = copied_in(trace, {each.path for each in workload.files})
+        standing = standing_copies(opened, [each.path for each in workload.files])
+        caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
+        caveats = caveats if made.policy != Default.name else []
     about |= {"caveats": caveats}
     about |= {"copied": {path: dataclasses.asdict(each) for path, each in copied.items()}}
     if opened is not None:
