@@ -98,7 +98,11 @@ class Use:
     def found(self) -> Found:
         """What RADAR decides about."""
         patterns = [one for n, each in enumerate(self.phases) for one in each.patterns(n * PHASE_NS)]
-        random = [(FILE, each.words, "random requests follow no pattern") for each in self.phases if each.is_random]
+        random = [
+            (FILE, each.words, "random requests follow no pattern", int(each.size.sum()))
+            for each in self.phases
+            if each.is_random
+        ]
         read = sum(int(each.size[~each.write].sum()) for each in self.phases)
         written = sum(int(each.size[each.write].sum()) for each in self.phases)
         writing = [each for each in patterns if each.write.any()]
