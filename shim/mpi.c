@@ -13,7 +13,9 @@ typedef long long offset;
 #define NONE ((void *)-1)
 
 enum { OP_MPI_OPEN = 100, OP_MPI_CLOSE, OP_MPI_READ, OP_MPI_WRITE, OP_MPI_SEEK, OP_VIEW, OP_MPI_SET_SIZE, OP_MPI_PREALLOCATE, OP_MPI_SYNC, OP_MPI_DELETE,
-       OP_MPI_GET_SIZE, OP_MPI_WAIT, OP_MPI_ATOMICITY };
+       OP_MPI_GET_SIZE, OP_MPI_WAIT, OP_MPI_ATOMICITY,
+       /* Of which no record is kept. */
+       OP_MPI_SET_INFO };
 /* Flags of the trace. */
 enum { COLLECTIVE = 1 << 2, NONBLOCKING = 1 << 3, INDIVIDUAL = 1 << 4, SHARED = 1 << 11 };
 
@@ -243,7 +245,17 @@ ONLY(SPLIT_END, write_ordered_end)
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_VIEW, COLLECTIVE, displacement))                    \
             return next(file, displacement, etype, filetype, representation, info);                               \
         int result = next(file, displacement, etype, filetype, representation, info);                             \
-        sw_mpi_viewed(&call, result, etype, filetype, representation);                                            \
+        sw_mpi_viewed(&call, result, etype, filetype, representation, info);                                      \
+        return result;                                                                                            \
+    }
+#define INFORM(symbol)                                                                                            \
+    EXPORT int symbol(handle file, handle info)                                                                   \
+    {                                                                                                             \
+        NEXT(symbol, handle, handle);                                                                             \
+        struct sw_mpi_call call;                                                                                  \
+        if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_MPI_SET_INFO, COLLECTIVE, 0)) return next(file, info); \
+        int result = next(file, info);                                                                            \
+        sw_mpi_informed(&call, result, info);                                                                     \
         return result;                                                                                            \
     }
 #define SEEK(symbol, flags)                                                                                       \
@@ -282,6 +294,7 @@ ONLY(OPEN, open)
 ONLY(CLOSE, close)
 ONLY(DELETE, delete)
 ONLY(VIEW, set_view)
+ONLY(INFORM, set_info)
 BOTH(SEEK, seek, INDIVIDUAL)
 BOTH(SEEK, seek_shared, SHARED | COLLECTIVE)
 BOTH(WITH, set_size, offset, OP_MPI_SET_SIZE, COLLECTIVE, value)

@@ -282,12 +282,20 @@ pub unsafe extern "C" fn sw_traced_names(
     put(file, -1, start, &Call { op, offset: 0, requested: 0, done, errno, flags: 0, aux });
 }
 
-fn c_errno() -> i32 {
-    unsafe extern "C" {
-        fn __errno_location() -> *mut i32;
-    }
-    // SAFETY: the C library's errno of this thread.
+unsafe extern "C" {
+    fn __errno_location() -> *mut i32;
+}
+
+/// The C library's errno of this thread.
+pub fn c_errno() -> i32 {
+    // SAFETY: this thread's own.
     unsafe { *__errno_location() }
+}
+
+/// Sets it back after calls that were none of the program's.
+pub fn set_c_errno(to: i32) {
+    // SAFETY: as above.
+    unsafe { *__errno_location() = to }
 }
 
 /// In a forked child: its log is its own.

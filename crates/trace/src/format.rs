@@ -28,6 +28,10 @@ pub const NAMES_ENTRY_BYTES: usize = 32;
 /// Most bytes of a note.
 pub const NOTE_BYTES_MAX: usize = 32 << 20;
 
+/// Most hints of a set that are kept, and most bytes of the value of one.
+pub const HINTS_MAX: usize = 64;
+pub const HINT_BYTES_MAX: usize = 255;
+
 /// What an entry of a names file holds. Notes are little-endian words of eight bytes.
 pub mod entry_kind {
     /// A path; the id is a file's.
@@ -36,6 +40,9 @@ pub mod entry_kind {
     pub const COMMUNICATOR: u32 = 1;
     /// The filetype of a view, as [`crate::datatype`] has it; the id is the view's.
     pub const VIEW: u32 = 2;
+    /// Hints of a file, whose number is the id: processes that opened it together, how many of the hints were given, then as text keys and values in turn, each
+    /// ended by a zero byte: first those given, then those in force. A file may have several such notes.
+    pub const HINTS: u32 = 3;
 }
 
 /// Which incarnation of which process wrote a file.

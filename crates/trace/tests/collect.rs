@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use stripewise_trace::format::entry_kind;
 use stripewise_trace::reader::Error;
 use stripewise_trace::{Op, Process, Record, Summary, ThreadLog, clock, collect, flags, record, thread_exit};
 
@@ -103,6 +104,29 @@ fn every_field_of_a_call_comes_out_in_its_column() {
     assert_eq!((file.opens, file.reads, file.writes), (1, 1, 1), "the posix layer only; the failed read does not count");
     assert_eq!((file.bytes_read, file.bytes_written, file.extent_bytes), (10, 100, 4196));
     assert_eq!((file.device, file.inode), (7, 8));
+}
+
+#[test]
+fn hints_are_told_once_for_each_file_and_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let note = |size: u64, text: &[u8; 16]| {
+        vec![size, 1, u64::from_le_bytes(text[..8].try_into().unwrap()), u64::from_le_bytes(text[8..].try_into().unwrap())]
+    };
+    for rank in 0..2 {
+        let mut tracer = Tracer::new(dir.path(), rank);
+        let file = tracer.process.file_id(b"/data/b", 0, 0);
+        tracer.now(Op::MpiOpen, Record { file, flags: flags::MPI, ..Record::default() });
+        for words in [note(4, b"cb\x001\0cb\x002\0\0\0\0\0\0\0"), note(4, b"cb\x001\0cb\x003\0\0\0\0\0\0\0")] {
+            assert!(tracer.process.note(entry_kind::HINTS, file, &words));
+        }
+        tracer.end();
+    }
+    let told = collect(dir.path(), dir.path(), false).unwrap().hints;
+    let of = |value: &str| HashMap::from([("cb".to_owned(), value.to_owned())]);
+    let said = told
+        .iter()
+        .map(|set| (set.path.as_str(), set.processes, set.given.clone().into_iter().collect(), set.in_force.clone().into_iter().collect()));
+    assert_eq!(said.collect::<Vec<_>>(), [("/data/b", 4, of("1"), of("2")), ("/data/b", 4, of("1"), of("3"))]);
 }
 
 #[test]

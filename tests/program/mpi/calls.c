@@ -296,6 +296,14 @@ int main(int argc, char **argv)
             MPI_Offset at = number();
             MPI_Datatype etype = type();
             if (MPI_File_set_view(file, at, etype, type(), "native", MPI_INFO_NULL) != MPI_SUCCESS) die("view");
+        } else if (IS("hint") || IS("hinted_view")) {
+            MPI_Info info;
+            char *key = word();
+            MPI_Info_create(&info);
+            MPI_Info_set(info, key, word());
+            if (IS("hint") && MPI_File_set_info(file, info) != MPI_SUCCESS) die("set_info");
+            if (IS("hinted_view") && MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", info) != MPI_SUCCESS) die("hinted view");
+            MPI_Info_free(&info);
         } else if (IS("seek") || IS("seek_shared")) {
             MPI_Offset to = number();
             char *from = word();

@@ -8,6 +8,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, O
 const MOST: usize = 1024;
 /// Places that a handle may have.
 const PROBES: usize = 64;
+/// Views, and calls that set hints, of one open that are looked at: libraries (HDF5) give their hints anew with every view.
+pub const LOOKS_MAX: u32 = 16;
 const FREE: usize = 0;
 /// Is being filled in.
 const TAKEN: usize = 1;
@@ -37,6 +39,8 @@ pub struct MpiFile {
     pub split: AtomicU32,
     /// Bytes that it asked for.
     pub split_bytes: AtomicU64,
+    /// How many times more its hints are looked at when the program gives some; 0 where another process notes them.
+    pub looks: AtomicU32,
 }
 
 static FILES: [MpiFile; MOST] = [const {
@@ -50,6 +54,7 @@ static FILES: [MpiFile; MOST] = [const {
         etype_bytes: AtomicU64::new(0),
         split: AtomicU32::new(0),
         split_bytes: AtomicU64::new(0),
+        looks: AtomicU32::new(0),
     }
 }; MOST];
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
@@ -78,6 +83,8 @@ pub struct Opened {
     pub comm_size: u32,
     /// See [`layers`].
     pub layers: u32,
+    /// Whether this process notes its hints.
+    pub notes_hints: bool,
     /// The descriptor of a plain file with copies, and which file that is.
     pub copied: Option<(i32, (u64, u64))>,
 }
@@ -95,6 +102,7 @@ pub fn insert(handle: Handle, opened: &Opened) {
         file.layers.store(opened.layers, Relaxed);
         file.etype_bytes.store(1, Relaxed);
         file.split.store(0, Relaxed);
+        file.looks.store(if opened.notes_hints { LOOKS_MAX } else { 0 }, Relaxed);
         file.served.begin(opened.copied);
         file.handle.store(handle, Release);
     }

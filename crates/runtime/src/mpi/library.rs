@@ -25,6 +25,15 @@ pub enum Family {
 
 type OfType = unsafe extern "C" fn(Handle, *mut i64) -> i32;
 
+/// The functions that hints are asked with: an MPI has all or is asked nothing.
+#[derive(Clone, Copy)]
+pub struct Asking {
+    pub keys: unsafe extern "C" fn(Handle, *mut i32) -> i32,
+    pub key: unsafe extern "C" fn(Handle, i32, *mut c_char) -> i32,
+    pub of_file: unsafe extern "C" fn(Handle, *mut Handle) -> i32,
+    pub free: unsafe extern "C" fn(*mut Handle) -> i32,
+}
+
 /// What is called.
 #[derive(Clone, Copy)]
 pub struct Library {
@@ -50,7 +59,9 @@ pub struct Library {
     type_contiguous: unsafe extern "C" fn(i32, Handle, *mut Handle) -> i32,
     type_struct: unsafe extern "C" fn(i32, *const i32, *const isize, *const Handle, *mut Handle) -> i32,
     type_commit: unsafe extern "C" fn(*mut Handle) -> i32,
-    pub info_get: Option<unsafe extern "C" fn(Handle, *const c_char, i32, *mut c_char, *mut i32) -> i32>,
+    /// None: not all of them are there.
+    pub asking: Option<Asking>,
+    info_get: Option<unsafe extern "C" fn(Handle, *const c_char, i32, *mut c_char, *mut i32) -> i32>,
     pub envelope: unsafe extern "C" fn(Handle, *mut i32, *mut i32, *mut i32, *mut i32) -> i32,
     pub contents: unsafe extern "C" fn(Handle, i32, i32, i32, *mut i32, *mut isize, *mut Handle) -> i32,
     /// Both, of types that may have large counts, where the library has such types.
@@ -193,12 +204,26 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         type_contiguous: function!(c"PMPI_Type_contiguous")?,
         type_struct: function!(c"PMPI_Type_create_struct")?,
         type_commit: function!(c"PMPI_Type_commit")?,
+        asking: asking(&symbol),
         info_get: function!(c"PMPI_Info_get"),
         envelope: function!(c"PMPI_Type_get_envelope")?,
         contents: function!(c"PMPI_Type_get_contents")?,
         envelope_c: function!(c"PMPI_Type_get_envelope_c"),
         contents_c: function!(c"PMPI_Type_get_contents_c"),
     })
+}
+
+/// What hints are asked with.
+#[allow(clippy::missing_transmute_annotations)]
+fn asking(symbol: &impl Fn(&CStr) -> *mut c_void) -> Option<Asking> {
+    let found = |name: &CStr| Some(symbol(name)).filter(|found| !found.is_null());
+    let (keys, key) = (found(c"PMPI_Info_get_nkeys")?, found(c"PMPI_Info_get_nthkey")?);
+    let (of_file, free) = (found(c"PMPI_File_get_info")?, found(c"PMPI_Info_free")?);
+    // SAFETY: MPI's own prototypes, which these fields have.
+    unsafe {
+        use core::mem::transmute;
+        Some(Asking { keys: transmute(keys), key: transmute(key), of_file: transmute(of_file), free: transmute(free) })
+    }
 }
 
 impl Library {
@@ -300,10 +325,15 @@ impl Library {
         unsafe { ((self.get_position)(file, &raw mut now) == 0 && now == from && (self.seek)(file, to, set) == 0).then_some(()) }
     }
 
-    /// The value of a key of an MPI_Info; none: not set.
-    pub fn info<'a>(&self, info: Handle, key: &CStr, into: &'a mut [u8; 64]) -> Option<&'a [u8]> {
+    /// Whether a handle of the program's is an MPI_Info, rather than none.
+    pub fn is_info(&self, info: Handle) -> bool {
+        ![0, self.info_null].contains(&self.of(info))
+    }
+
+    /// The value of a key of an MPI_Info, as much of it as `into` has room for; none: not set.
+    pub fn value<'a>(&self, info: Handle, key: &CStr, into: &'a mut [u8]) -> Option<&'a [u8]> {
         let mut flag = 0;
-        let get = self.info_get.filter(|_| self.of(info) != self.info_null)?;
+        let get = self.info_get.filter(|_| self.is_info(info))?;
         // SAFETY: MPI's prototype; the last byte stays zero.
         let result = unsafe { get(info, key.as_ptr(), into.len() as i32 - 1, into.as_mut_ptr().cast(), &raw mut flag) };
         if result != 0 || flag == 0 {

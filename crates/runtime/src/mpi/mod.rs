@@ -6,6 +6,7 @@
 
 mod describe;
 mod files;
+mod hints;
 mod library;
 mod opening;
 mod redirect;
@@ -446,7 +447,7 @@ pub unsafe extern "C" fn sw_mpi_deleted(call: *mut Call, result: i32, name: *con
 /// # Safety
 /// As above; `representation` is the program's string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Handle, filetype: Handle, representation: *const c_char) {
+pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Handle, filetype: Handle, representation: *const c_char, info: Handle) {
     let end = now_ticks();
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
@@ -462,6 +463,7 @@ pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Hand
         let place = u64::try_from(call.at).ok().filter(|_| view.is_some() && etype_bytes > 0);
         file.served.set_view(place.zip(described));
         call.put(result, end, place, etype_bytes, view.map_or(0, i64::from));
+        hints::note_given(library, file, info);
     } else {
         call.put(result, end, u64::try_from(call.at).ok(), 0, 0);
     }

@@ -1,6 +1,7 @@
 //! Opens of MPI files: their names, who opens them together, which layers are recorded of them.
 
 use super::files::{self, Opened, layers};
+use super::hints;
 use super::library::{self, Handle, Library};
 use super::{Call, LAYERS, is_traced, layers_of, leave};
 use crate::base::{sys, tls};
@@ -89,13 +90,15 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr(name) };
         let trace_id = if is_traced { file_id(name) } else { 0 };
-        let mut opened = Opened { number: 0, trace_id, comm_size: 0, layers: LAYERS.load(Relaxed), copied: None };
+        let mut opened = Opened { number: 0, trace_id, comm_size: 0, layers: LAYERS.load(Relaxed), notes_hints: false, copied: None };
         if result == 0 {
             if is_traced {
                 let mut text = [0; 64];
-                opened.layers = library.info(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(opened.layers);
+                opened.layers = library.value(info, c"stripewise_trace", &mut text).and_then(layers_of).unwrap_or(opened.layers);
                 opened.number = files::new_number();
-                opened.comm_size = members(library, comm, opened.number);
+                let (size, rank) = members(library, comm, opened.number);
+                opened.comm_size = size;
+                opened.notes_hints = rank == 0 && opened.layers & layers::MPI != 0;
             }
             let is_sequential = library.access_mode(call.at) & SEQUENTIAL != 0;
             opened.copied = if is_sequential { None } else { copied(name) };
@@ -106,6 +109,9 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
             } else {
                 files::forget(handle);
             }
+            if opened.notes_hints {
+                hints::note(library, handle, info, trace_id, opened.comm_size);
+            }
         }
         if opened.layers & layers::MPI != 0 && is_traced {
             call.put_as(result, end, Some(0), library.access_mode(call.at), 0, trace_id, opened.number, opened.comm_size);
@@ -114,8 +120,8 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
     leave();
 }
 
-/// Notes who is in a communicator; its size.
-fn members(library: &Library, comm: Handle, number: u32) -> u32 {
+/// Notes who is in a communicator; its size, and the rank in it.
+fn members(library: &Library, comm: Handle, number: u32) -> (u32, i32) {
     let (mut size, mut rank) = (0, 0);
     // SAFETY: MPI's prototypes; the open has taken the communicator for valid.
     unsafe {
@@ -125,11 +131,11 @@ fn members(library: &Library, comm: Handle, number: u32) -> u32 {
     let n = usize::try_from(size).unwrap_or(0);
     // Ranks in, ranks out, then words of the note; a process of a million has 16 MiB of them.
     if n == 0 || n >= NOTE_BYTES_MAX / 8 {
-        return size as u32;
+        return (size as u32, rank);
     }
     let bytes = 16 * n + 16;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let Ok(base) = crate::base::sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) else { return size as u32 };
+    let Ok(base) = crate::base::sys::mmap(-1, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) else { return (size as u32, rank) };
     let (mut group, mut world): (Handle, Handle) = (0, 0);
     // SAFETY: the rooms lie one behind the other in the mapping; MPI's prototypes.
     unsafe {
@@ -155,5 +161,5 @@ fn members(library: &Library, comm: Handle, number: u32) -> u32 {
         }
     }
     let _ = crate::base::sys::call(syscalls::Sysno::munmap, [base as usize, bytes, 0, 0, 0, 0]);
-    size as u32
+    (size as u32, rank)
 }

@@ -6,9 +6,9 @@
 
 use super::columns::{Group, NO_PATH, Row, TOOL, Table};
 use super::log_file::Records;
-use super::mpi::{Ahead, Calls, Session, Sessions, Survey};
+use super::mpi::{Ahead, Calls, Session, Sessions, Survey, hints_of};
 use super::summary::SessionSummary;
-use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline};
+use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline, printable};
 use crate::record::{Op, Record, flags};
 use parquet::data_type::ByteArray;
 use std::cmp::Reverse;
@@ -53,6 +53,7 @@ pub fn collect(dir: &Path, out: &Path, lenient: bool) -> Result<Summary, Error> 
     summary.duration_ns = end_ns.saturating_sub(summary.zero_unix_ns);
     let mut sessions = Sessions::of(&run, &mut mpi);
     summary.sessions = sessions.all.iter().map(session_summary).collect();
+    summary.hints = hints_of(&run);
     // Of an MPI job the program's own words, not its launcher's, which has no rank.
     let first = summary.processes.iter().min_by_key(|entry| (entry.rank < 0, entry.rank));
     summary.command = first.map(|entry| entry.command.clone()).unwrap_or_default();
@@ -313,18 +314,6 @@ fn session_summary(session: &Session) -> SessionSummary {
     }
     let members = session.members.values().map(|(process, handle)| [*process, *handle]).collect();
     SessionSummary { path: printable(&session.path), ranks, members }
-}
-
-/// Bytes that are not UTF-8 as `\xNN`.
-fn printable(path: &[u8]) -> String {
-    let mut text = String::with_capacity(path.len());
-    for chunk in path.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
 }
 
 fn write_meta(path: &Path, summary: &Summary) -> Result<(), Error> {

@@ -25,6 +25,8 @@ pub struct NamesFile {
     pub names: HashMap<u32, Name>,
     /// Notes by kind ([`entry_kind`]) and number.
     pub notes: HashMap<(u32, u32), Vec<u64>>,
+    /// Those of hints ([`entry_kind::HINTS`]) by file id, in their order: a file may have several.
+    pub hints: Vec<(u32, Vec<u64>)>,
     /// Bytes at the end that are no whole entry.
     pub lost_bytes: u64,
 }
@@ -90,7 +92,10 @@ impl NamesFile {
                 file.names.insert(id, name);
             } else {
                 let words = name.chunks_exact(8).map(|word| u64_at(word, 0)).collect();
-                file.notes.insert((u32_at(fixed, 12), id), words);
+                match u32_at(fixed, 12) {
+                    entry_kind::HINTS => file.hints.push((id, words)),
+                    kind => drop(file.notes.insert((kind, id), words)),
+                }
             }
             rest = after;
         }

@@ -101,6 +101,12 @@ impl Run {
         self.names.get(&key(process))?.notes.get(&(kind, number)).map(Vec::as_slice)
     }
 
+    /// The notes of hints of a process, by file id.
+    #[must_use]
+    pub fn hints(&self, process: &Identity) -> &[(u32, Vec<u64>)] {
+        self.names.get(&key(process)).map_or(&[], |names| &names.hints)
+    }
+
     /// The clock of a log.
     ///
     /// # Errors

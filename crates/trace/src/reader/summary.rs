@@ -1,6 +1,7 @@
 //! What a run was, in numbers: the contents of meta.json.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// meta.json, and what [`super::collect`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Summary {
     /// Files that MPI processes opened together, once for each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionSummary>,
+    /// Hints of MPI files, each set once for each path; files that are not here were opened unseen, or by a library that noted none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<HintsSummary>,
     /// Files of the directory that were not read, and why.
     pub skipped: Vec<Skipped>,
 }
@@ -51,6 +55,19 @@ pub struct SessionSummary {
     pub ranks: Vec<[i64; 3]>,
     /// Process and handle, as in trace.parquet, by rank in the communicator; ranks that were not traced are left out.
     pub members: Vec<[u32; 2]>,
+}
+
+/// A set of hints of an MPI file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HintsSummary {
+    /// Path, as in `files`.
+    pub path: String,
+    /// That opened it together.
+    pub processes: u64,
+    /// What the program gave when it opened the file, set a view or set hints.
+    pub given: BTreeMap<String, String>,
+    /// What was in force from then on, as MPI_File_get_info says.
+    pub in_force: BTreeMap<String, String>,
 }
 
 /// One process (between exec and exit).
