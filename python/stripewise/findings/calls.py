@@ -16,6 +16,7 @@ from ..workload.counted import Chosen, Touched
 from ..workload.syncs import Syncs, syncs_of
 from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
+from .mpi_hints import FileHints, hints_in
 
 #: Calls that ask for a name or an inode and move no bytes.
 BY_NAME = (
@@ -70,6 +71,8 @@ class CallFacts:
     syncs: dict[str, Syncs] = field(default_factory=dict)
     #: Reads that copies have served.
     copied: dict[str, Copied] = field(default_factory=dict)
+    #: Hints of MPI-IO, of files of which the trace has them.
+    hints: dict[str, FileHints] = field(default_factory=dict)
 
 
 def calls_of(path: Path, files: Chosen) -> CallFacts:
@@ -116,7 +119,8 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
     knows_mpi = bool(meta) and "imported" not in meta and "parent" in table.column_names
-    return CallFacts(metadata, wanted, mpi_calls(table) if wanted else {}, lengths, knows_mpi, syncs, copied_of(table))
+    layers, copied = mpi_calls(table) if wanted else {}, copied_of(table)
+    return CallFacts(metadata, wanted, layers, lengths, knows_mpi, syncs, copied, hints_in(meta))
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

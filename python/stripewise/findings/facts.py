@@ -23,6 +23,7 @@ from ..workload.syncs import Syncs
 from ..workload.trace import FLAG_UNKNOWN_OFFSET, partial_reasons, run_end, trace_file
 from .calls import CallFacts, MetadataCalls, Wanted, calls_of
 from .layers import MpiCalls
+from .mpi_hints import FileHints
 from .price import DEFAULT_CLUSTER, Asked, Places
 
 
@@ -39,6 +40,7 @@ class FileFacts:
         layout: Layout | None = None,
         syncs: Syncs | None = None,
         copied: Copied | None = None,
+        hints: FileHints | None = None,
     ) -> None:
         if (np.diff(records.rank) < 0).any():
             records = _by_process(records)
@@ -57,6 +59,8 @@ class FileFacts:
         self.syncs = syncs
         #: Its reads that copies have served; None where there are none.
         self.copied = copied
+        #: Hints of MPI-IO that were given and in force; None where the trace does not tell.
+        self.hints = hints
         self.size = records.size
         self.offset = records.offset
         self.write = np.array([kind.op == "write" for kind in records.kinds])[records.kind]
@@ -82,7 +86,8 @@ class FileFacts:
         if len(chosen) == len(self.write):
             return self
         layers = tuple(each for each in self.layers if (each.op == "write") == write)
-        return FileFacts(_rows(self.records, chosen), self.openers, self.extent, self.wanted, layers, self.layout)
+        records = _rows(self.records, chosen)
+        return FileFacts(records, self.openers, self.extent, self.wanted, layers, self.layout, hints=self.hints)
 
     def without_copied(self) -> FileFacts | None:
         """What the file itself was asked for: all but the reads that copies have served; None where that is nothing."""
@@ -93,8 +98,9 @@ class FileFacts:
             return None
         records = _rows(self.records, chosen)
         return FileFacts(
-            records, self.openers, self.extent, self.wanted, self.layers, self.layout, self.syncs, self.copied
-        )
+            records, self.openers, self.extent, self.wanted, self.layers, self.layout, self.syncs, self.copied,
+            self.hints,
+        )  # fmt: skip
 
     @property
     def who(self) -> str:
@@ -138,8 +144,10 @@ def _file_facts(records: FileRecords, calls: CallFacts, layout: Layout | None) -
     path = records.path
     openers = len(calls.metadata.openers.get(path, ()))
     extent = max(int((records.offset + records.size).max()), calls.lengths.get(path, 0))
-    layers, syncs = calls.layers.get(path, ()), calls.syncs.get(path)
-    return FileFacts(records, openers, extent, calls.wanted.get(path), layers, layout, syncs, calls.copied.get(path))
+    layers, syncs, copied = calls.layers.get(path, ()), calls.syncs.get(path), calls.copied.get(path)
+    return FileFacts(
+        records, openers, extent, calls.wanted.get(path), layers, layout, syncs, copied, calls.hints.get(path)
+    )
 
 
 def _by_process(records: FileRecords) -> FileRecords:

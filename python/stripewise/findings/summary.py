@@ -11,6 +11,7 @@ from ..pattern.report import report_of_records
 from ..workload.copied import Copied
 from .facts import FileFacts, RunFacts
 from .layers import MpiCalls
+from .mpi_hints import FileHints
 
 #: Files whose patterns are told, those with the most bytes.
 FILES_TOLD = 12
@@ -39,6 +40,8 @@ class FileLine:
     copied: Copied | None
     #: Patterns that are not told.
     more: int
+    #: Of MPI-IO; None where the trace does not tell.
+    hints: FileHints | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def _line(file: FileFacts, sentences: list[str]) -> FileLine:
         file.layers,
         file.copied,
         max(0, len(sentences) - PATTERNS_TOLD),
+        file.hints,
     )
 
 

@@ -71,7 +71,11 @@ def test_the_true_cause_is_found_and_no_other(scratch: Path, name: str) -> None:
     ("pieces", "advice"),
     [
         (64, "use collective calls, which join the pieces of all processes"),
-        (2, "use collective calls, or set the hint romio_ds_read to disable"),
+        (
+            2,
+            "use collective calls, or set the hint romio_ds_read to disable "
+            "(automatic was in force, not by the program)",
+        ),
     ],
 )
 def test_sieving_is_done_without_only_where_pieces_are_large(scratch: Path, pieces: int, advice: str) -> None:

@@ -56,7 +56,9 @@ def _requests(page: Page) -> ViewRequests:
 def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     facts = page.facts(set(requests.files))
-    layers = {file.path: [each.sentence for each in (*file.layers, file.copied) if each] for file in facts.files}
+    layers = {
+        file.path: [each.sentence for each in (*file.layers, file.hints, file.copied) if each] for file in facts.files
+    }
     on, span_s = page.priced_on(), 0.0 if requests.end.is_predicted else span_of(facts)
     calls, seconds = waits_of(facts)
     waits = f"{seconds_text(seconds)} s in {calls:,} call(s)" if calls else ""

@@ -228,6 +228,8 @@ def _print_file(line: FileLine, patterns: str) -> None:
         typer.echo(f"  {sentence}")
     for layer in line.layers:
         typer.echo(f"  {layer.sentence}")
+    if line.hints is not None:
+        typer.echo(f"  {line.hints.sentence}")
     if line.copied is not None:
         typer.echo(f"  {line.copied.sentence}")
     if line.more:

@@ -2,7 +2,8 @@
 
 ROMIO's two-phase I/O: every process opens the file, only aggregators read and write, each a range of its own from front
 to back, `cb_buffer_size` bytes at a time. A program whose first process does all I/O opens the file in that one alone;
-one that made no call of MPI-IO, in a trace that would have them, has no such buffer.
+one that made no call of MPI-IO, in a trace that would have them, has no such buffer. Where a larger one was in force,
+it is not the buffer that made the requests small.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
+from ..mpi_hints import FileHints, set_hint
 from ..price import load_of, saved
 
 
@@ -33,9 +35,12 @@ def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) ->
     in_order = float(file.follows.mean())
     if buffer >= choices.JOINED_BYTES or alike < choices.NEARLY_ALL or in_order < choices.NEARLY_ALL:
         return None
+    if (in_force := _in_force(file.hints)) is not None and in_force > buffer:
+        return None
     now = load_of(file.asked, cluster)
     then = load_of(file.asked.joined(choices.COLLECTIVE_BUFFER_BYTES), cluster)
     size = format_size(choices.COLLECTIVE_BUFFER_BYTES)
+    wanted = f"{choices.COLLECTIVE_BUFFER_BYTES} ({size}, ROMIO's default) or more"
     return Finding(
         "collective_buffer",
         f"a collective buffer of {format_size(buffer)}",
@@ -46,5 +51,16 @@ def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) ->
         ),
         saved(now, then),
         f"against a buffer of {size}",
-        f"set the hint cb_buffer_size to {choices.COLLECTIVE_BUFFER_BYTES} ({size}, ROMIO's default) or more",
+        set_hint(file.hints, "cb_buffer_size", wanted),
     )
+
+
+def _in_force(hints: FileHints | None) -> int | None:
+    """Bytes of the smallest buffer in force, or given where the MPI library tells of none; None: not known."""
+    key = "cb_buffer_size"
+    sizes = () if hints is None else hints.in_force.get(key, hints.given.get(key, ()))
+    return min(map(int, sizes)) if sizes and all(_is_size(each) for each in sizes) else None
+
+
+def _is_size(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20

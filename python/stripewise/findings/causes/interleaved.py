@@ -9,6 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
+from ..mpi_hints import already, set_hint
 from ..price import load_of, saved
 
 
@@ -43,7 +44,18 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
             ),
             saved(now, then),
             f"against the same bytes in requests of {format_size(block)}",
-            f"use collective {op} (MPI_File_{'write' if write else 'read'}_all), or set the hint "
-            f"romio_cb_{'write' if write else 'read'} to enable, so that aggregators join them",
+            _advice(file, write),
         )
     return None
+
+
+def _advice(file: FileFacts, write: bool) -> str:
+    """What has aggregators join the requests; the hint does so for collective calls alone."""
+    op = "write" if write else "read"
+    key, use = f"romio_cb_{op}", f"use collective {op}s (MPI_File_{op}_all)"
+    if (told := already(file.hints, key, "enable")) is None:
+        return f"{use}, or {set_hint(file.hints, key, 'enable')}, so that aggregators join them"
+    calls = next((each for each in file.layers if each.op == op), None)
+    if calls is not None and calls.collective == calls.calls:
+        return f"{op} more in each collective call: {told}"
+    return f"{use}, so that aggregators join them: {told}, and is for such calls alone"

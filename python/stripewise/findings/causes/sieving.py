@@ -11,6 +11,7 @@ from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..layers import MpiCalls
+from ..mpi_hints import FileHints, already, set_hint
 from ..price import Asked, Seconds, load_of, saved
 
 
@@ -65,7 +66,7 @@ def _sieved(file: FileFacts, cluster: Cluster) -> Iterator[Finding]:
             (f"MPI-IO {op} {format_size(asked)}, the system calls below move {format_size(moved)}{times}{parts}",),
             saved(now, then),
             "against the bytes that were asked for, in requests of the same sizes",
-            _advice(next((each for each in file.layers if each.op == op[:-1]), None), write),
+            _advice(next((each for each in file.layers if each.op == op[:-1]), None), write, file.hints),
         )
 
 
@@ -74,20 +75,25 @@ def _share(asked: Asked, part: int, whole: int) -> Asked:
     return replace(asked, count=asked.count * (part / whole if whole else 0.0))
 
 
-def _advice(calls: MpiCalls | None, write: bool) -> str:
+def _advice(calls: MpiCalls | None, write: bool, hints: FileHints | None = None) -> str:
     """What helps: without sieving each piece pays a startup, so only large ones are better off by that. Reads that come
     again are served from copies without sieving, where a piece is a page at least.
     """
     op = "write" if write else "read"
     if calls is not None and calls.collective == calls.calls:
-        return (
-            f"set the hint romio_cb_{op} to enable where it was off, so that aggregators join the pieces; else {op} "
-            "more in each collective call, or in pieces that lie side by side"
-        )
+        more = f"{op} more in each collective call, or in pieces that lie side by side"
+        key = f"romio_cb_{op}"
+        if (told := already(hints, key, "enable")) is not None:
+            return f"{more}: {told}"
+        off = " where it was off" if hints is None else ""
+        return f"{set_hint(hints, key, 'enable')}{off}, so that aggregators join the pieces; else {more}"
     piece = 0 if calls is None or not calls.ranges else calls.bytes // calls.ranges
     copies = (
         "" if write or piece < GRANULE_BYTES else "; where later runs read the same, 'stripewise replicate' copies it"
     )
     if piece > choices.SMALL_BYTES:
-        return f"use collective calls, or set the hint romio_ds_{op} to disable{copies}"
+        key = f"romio_ds_{op}"
+        if (told := already(hints, key, "disable")) is not None:
+            return f"use collective calls ({told}){copies}"
+        return f"use collective calls, or {set_hint(hints, key, 'disable')}{copies}"
     return f"use collective calls, which join the pieces of all processes{copies}"

@@ -1,0 +1,91 @@
+"""Hints of MPI-IO in real jobs, by every MPI of this machine: those given and those in force are in the trace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kinds
+import pytest
+import script
+from kinds import HERE, Mpi
+from rig import mpiio_command, stripewise
+
+MPIS = {mpi.name: mpi for mpi in kinds.installed()}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], list[str]]:
+    """The script's interpreter in C, by the compiler of each MPI."""
+    place = tmp_path_factory.mktemp("hints")
+
+    def program(mpi: Mpi) -> list[str]:
+        command = [str(mpi.compiler), "-O1", "-o", str(place / mpi.name), str(HERE / "calls.c")]
+        subprocess.run(command, check=True, env=mpi.environment())
+        return [str(place / mpi.name)]
+
+    return program
+
+
+def noted(trace: Path) -> list[dict[str, Any]]:
+    return list(json.loads((trace / "meta.json").read_text()).get("hints", []))
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_hints_given_at_open_with_a_view_and_later_are_noted_once(
+    name: str, compiled: Callable[[Mpi], list[str]], tmp_path: Path
+) -> None:
+    calls = script.Script(3)
+    for _ in range(3):
+        calls.open("world", "w", "cb_nodes", "1")
+        calls.all("hinted_view cb_buffer_size 65536")
+        calls.all("hint romio_ds_write disable")
+        calls.move("write_at", [4, 4, 4], script.INT, [0, 16, 32])
+        calls.all("close")
+    ran = kinds.run(MPIS[name], calls, compiled(MPIS[name]), tmp_path / "run")
+    sets = noted(ran.trace)
+    assert [each["given"] for each in sets] == [
+        {"cb_nodes": "1"}, {"cb_buffer_size": "65536"}, {"romio_ds_write": "disable"},
+    ]  # fmt: skip
+    assert {(Path(each["path"]).name, each["processes"]) for each in sets} == {("data", 3)}
+    assert all(each["in_force"]["cb_nodes"] == "1" for each in sets)
+    if "mpich" in name:
+        assert [each["in_force"]["romio_ds_write"] for each in sets] == ["automatic", "automatic", "disable"]
+
+
+def test_hints_of_a_file_of_hints_are_in_force_and_not_given(
+    compiled: Callable[[Mpi], list[str]], tmp_path: Path
+) -> None:
+    hints = tmp_path / "romio-hints"
+    hints.write_text("romio_cb_write enable\n")
+    calls = script.Script(2)
+    calls.open("world", "w")
+    calls.all("close")
+    mpi = MPIS["mpich-wheel"]
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run", ROMIO_HINTS=str(hints))
+    (said,) = noted(ran.trace)
+    assert said["given"] == {} and said["in_force"]["romio_cb_write"] == "enable"
+    # Without the mpi layer there are none.
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "posix", STRIPEWISE_TRACE_LAYERS="posix")
+    assert noted(ran.trace) == []
+
+
+def test_a_page_tells_hints_and_advises_none_that_is_in_force(scratch: Path) -> None:
+    data, trace = scratch / "out", scratch / "trace"
+    words = ("--pattern", "interleaved", "--file-size", "2MiB", "--request-size", "2KiB", "--phases", "write")
+    given = ("--hint", "romio_cb_write=enable", "--hint", "cb_nodes=1")
+    data.touch()
+    stripewise("run", "--trace", trace, "--", *mpiio_command(4, data, *words, *given))
+    stripewise("collect", trace)
+    said = json.loads(stripewise("show", trace, "--json").out)
+    (line,) = said["run"]["files"]
+    assert line["hints"]["given"] == {"cb_nodes": ["1"], "romio_cb_write": ["enable"]}
+    assert line["hints"]["in_force"]["cb_buffer_size"] == ["16777216"]
+    (found,) = said["findings"]
+    assert found["cause"] == "interleaved" and "set the hint" not in found["advice"]
+    assert "the hint romio_cb_write is enable already" in found["advice"]
+    page = stripewise("show", trace).out
+    assert "The program gives the hints cb_nodes = 1, romio_cb_write = enable; in force: cb_nodes = 1, cb_buf" in page

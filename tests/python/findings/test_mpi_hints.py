@@ -1,0 +1,97 @@
+"""What findings and pages make of hints of MPI-IO: those given, those in force, and traces that have none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runs import opens, write_rows
+from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
+from stripewise.findings.causes.sieving import _advice as sieving_advice
+from stripewise.findings.layers import MpiCalls
+from stripewise.findings.mpi_hints import FileHints, already, hints_in, set_hint
+from support import KIB, MIB
+
+UNSET = FileHints({}, {"romio_cb_write": ("automatic",), "romio_ds_read": ("automatic",)})
+GIVEN = FileHints({"romio_cb_write": ("enable",)}, {"romio_cb_write": ("enable",)})
+AGAINST = FileHints({"romio_cb_write": ("disable",)}, {"romio_cb_write": ("disable",)})
+
+
+def hinted(place, rows, **hints):
+    trace = write_rows(place, rows)
+    meta = trace / "meta.json"
+    told = json.loads(meta.read_text()) if meta.exists() else {"version": 1}
+    meta.write_text(json.dumps(told | {"hints": [{"path": "/d/f", "processes": 4, **hints}]}))
+    return facts_of(trace)
+
+
+def test_advice_names_what_the_program_gave():
+    assert set_hint(None, "romio_cb_write", "enable") == "set the hint romio_cb_write to enable"
+    assert set_hint(AGAINST, "romio_cb_write", "enable").endswith("to enable (the program gave disable)")
+    assert set_hint(UNSET, "romio_cb_write", "enable").endswith("(automatic was in force, not by the program)")
+    assert already(GIVEN, "romio_cb_write", "enable") == "the hint romio_cb_write is enable already"
+    assert already(AGAINST, "romio_cb_write", "enable") is already(None, "romio_cb_write", "enable") is None
+    # Another open had it, so it is advised to that one.
+    both = FileHints({}, {"romio_cb_write": ("automatic", "enable")})
+    assert already(both, "romio_cb_write", "enable") is None
+    # Open MPI's own MPI-IO knows no hints of ROMIO.
+    untold = FileHints({"romio_cb_write": ("enable",)}, {})
+    assert "does not tell in force" in already(untold, "romio_cb_write", "enable")
+
+
+def test_a_cure_of_sieving_is_none_that_is_there():
+    collective = MpiCalls("write", 4, 4, 0, MIB, 64, 4, MIB, 4, MIB)
+    assert sieving_advice(collective, True, GIVEN).startswith("write more in each collective call")
+    assert "to enable (the program gave disable), so" in sieving_advice(collective, True, AGAINST)
+    alone = MpiCalls("read", 4, 0, 0, 64 * MIB, 64, 4, MIB, 0, 0)
+    off = FileHints({}, {"romio_ds_read": ("disable",)})
+    assert "set the hint" not in sieving_advice(alone, False, off)
+    assert "romio_ds_read to disable (automatic" in sieving_advice(alone, False, UNSET)
+
+
+@pytest.mark.parametrize(
+    ("hints", "advice"),
+    [
+        ({}, "or set the hint romio_cb_write to enable, so that aggregators join them"),
+        ({"given": {"romio_cb_write": "disable"}}, "to enable (the program gave disable), so that aggregators"),
+        ({"in_force": {"romio_cb_write": "enable"}}, "the hint romio_cb_write is enable already, and is for such"),
+    ],
+)
+def test_interleaved_writes_know_the_hints(tmp_path, hints, advice):
+    rows = [(k % 4, "write", "/d/f", k * 2 * KIB, 2 * KIB) for k in range(1024)]
+    (found,) = findings_of(hinted(tmp_path / "t", rows, **hints), DEFAULT_CLUSTER)
+    assert found.cause == "interleaved" and advice in found.advice
+
+
+@pytest.mark.parametrize(
+    ("in_force", "is_buffer"), [({}, True), ({"cb_buffer_size": "65536"}, True), ({"cb_buffer_size": "4194304"}, False)]
+)
+def test_requests_smaller_than_the_buffer_in_force_are_not_the_buffers(tmp_path, in_force, is_buffer):
+    rows = [*opens(4, "/d/f"), *((0, "write", "/d/f", k * 64 * KIB, 64 * KIB) for k in range(200))]
+    found = findings_of(hinted(tmp_path / "t", rows, given={}, in_force=in_force), DEFAULT_CLUSTER)
+    assert ("collective_buffer" in [each.cause for each in found]) == is_buffer
+    if in_force and is_buffer:
+        assert "(65536 was in force, not by the program)" in found[0].advice
+
+
+def test_a_page_has_the_hints_of_a_file_or_none(tmp_path):
+    rows = [(0, "write", "/d/f", k * MIB, MIB) for k in range(4)]
+    (line,) = summary_of_run(facts_of(write_rows(tmp_path / "old", rows))).files
+    assert line.hints is None
+    told = {"given": {"cb_nodes": "1", "evil": "\x1b[2J"}, "in_force": {"cb_nodes": "1", "striping_unit": "0"}}
+    (line,) = summary_of_run(hinted(tmp_path / "t", rows, **told)).files
+    assert line.hints.sentence == "The program gives the hints cb_nodes = 1, evil = ?[2J; in force: cb_nodes = 1."
+
+
+def test_values_stand_in_the_order_in_which_they_were_noted():
+    sets = [{"path": "/f", "given": {}, "in_force": {"cb_nodes": each}} for each in ("1", "2", "1")]
+    assert hints_in({"hints": sets})["/f"].in_force == {"cb_nodes": ("1", "2")}
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda of: st.lists(of) | st.dictionaries(st.text(), of)))
+def test_whatever_meta_json_holds_is_survived(value):
+    for meta in ({"hints": value}, {"hints": [value, {"path": "/f", "given": value, "in_force": value}]}):
+        assert all(isinstance(each.sentence, str) for each in hints_in(meta).values())
