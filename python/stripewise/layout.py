@@ -10,7 +10,7 @@ target at most once in a cycle.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,15 @@ from . import native
 from .cluster import Cluster, Target
 from .errors import LayoutError, StripewiseError
 from .files.fields import Fields
-from .units import GRANULE_BYTES, OFFSET_BYTES_MAX, nearest_granules
+from .units import GRANULE_BYTES, MIB, OFFSET_BYTES_MAX, nearest_granules
 
 #: (target name, width in bytes), in the order of the cycle.
 Stripes = tuple[tuple[str, int], ...]
+#: Regions that are joined to one are no longer than this, the size of regions by default: a region moves as a whole,
+#: and its old and new copy both take room while it does.
+JOINED_BYTES_MAX = 64 * MIB
+#: Of targets that take turns, so many whole turns are a cycle.
+CYCLES_MIN = 2
 #: Targets that a cycle of a plan names at most, which may be for a simulation; a store has fewer (MAX_TARGETS).
 STRIPES_MAX = 4096
 
@@ -102,6 +107,129 @@ def whole_file(targets: Sequence[Target], width: int, region_bytes: int) -> Layo
     """
     cycle = width * len(targets)
     return Layout((Region(0, -(-region_bytes // cycle) * cycle, stripes_over(targets, width)),))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Regions from number `first` to before number `behind`, which are one region over `stripes` byte for byte.
+
+    `is_cut` where it would have gone on, but for its length.
+    """
+
+    first: int
+    behind: int
+    stripes: Stripes
+    is_cut: bool = False
+
+
+def runs_of(regions: Sequence[Region], fixed: frozenset[int] = frozenset()) -> Iterator[Run]:
+    """Neighbours that one region could stand for, with every byte on the target where it is.
+
+    Regions on one target each that come in turn are stripes of one region, and so is a region that goes on in the cycle
+    of the one before it, where there are CYCLES_MIN whole cycles; neighbours on the same target are one stripe. The
+    regions that begin at `fixed` are left as they are, and so is the last, which repeats. A run that would be longer
+    than JOINED_BYTES_MAX ends where its cycle does. O(regions * targets).
+    """
+    end = len(regions) - 1
+    first = 0
+    before: Stripes = ()
+    while first < end:
+        alone, length = first, 0
+        while alone < end and _is_beside(regions[first], regions[alone], length, fixed):
+            length += regions[alone].len
+            alone += 1
+        # What is left of a run that was too long may go round once.
+        run = _run_of(regions, first, end, fixed, before, 1) if before else None
+        if run is None and (cycle := _cycle_from(regions, first, end, fixed)):
+            run = _run_of(regions, first, end, fixed, cycle, CYCLES_MIN)
+        if run is None and alone - first > 1:
+            run = Run(first, alone, ((regions[first].stripes[0][0], length),))
+        if run is not None:
+            yield run
+        first = first + 1 if run is None else run.behind
+        before = run.stripes if run is not None and run.is_cut else ()
+
+
+def _is_beside(first: Region, region: Region, length: int, fixed: frozenset[int]) -> bool:
+    """Whether a region lies on the one target of `first`, `length` bytes behind its begin, and may be joined to it."""
+    if len(first.stripes) > 1 or len(region.stripes) > 1 or first.stripes[0][0] != region.stripes[0][0]:
+        return False
+    return region.start not in fixed and length + region.len <= JOINED_BYTES_MAX
+
+
+def _cycle_from(regions: Sequence[Region], first: int, end: int, fixed: frozenset[int]) -> Stripes:
+    """The stripes that the regions from number `first` on repeat, by where the first target comes again; empty where
+    another one does, or none within the longest run.
+    """
+    made: dict[str, int] = {}
+    last = ""
+    length = 0
+    for number in range(first, end):
+        region = regions[number]
+        length += region.len
+        if region.start in fixed or length > JOINED_BYTES_MAX:
+            return ()
+        # A round and the begin of the next one tell the cycle.
+        shown = sum(width for _, width in region.stripes) + region.stripes[0][1]
+        for name, width in _pieces(
+            region.stripes, 0, region.len if len(region.stripes) == 1 else min(region.len, shown)
+        ):
+            if name == last:
+                made[name] += width
+            elif name not in made:
+                made[name] = width
+            else:
+                return tuple(made.items()) if name == next(iter(made)) else ()
+            last = name
+    return ()
+
+
+def _run_of(
+    regions: Sequence[Region], first: int, end: int, fixed: frozenset[int], stripes: Stripes, least: int
+) -> Run | None:
+    """The regions from number `first` on that go round `stripes`; None where they are one, or fewer cycles than
+    `least`.
+    """
+    cycle = sum(width for _, width in stripes)
+    length, whole, is_cut = 0, (first, 0), False
+    for number in range(first, end):
+        region = regions[number]
+        if region.start in fixed or not _goes_on(region, stripes, cycle, length % cycle):
+            behind = number
+            break
+        if length + region.len > JOINED_BYTES_MAX:
+            (behind, length), is_cut = whole, True
+            break
+        length += region.len
+        if length % cycle == 0:
+            whole = (number + 1, length)
+    else:
+        behind = end
+    return Run(first, behind, stripes, is_cut) if behind - first > 1 and length >= least * cycle else None
+
+
+def _goes_on(region: Region, stripes: Stripes, cycle: int, phase: int) -> bool:
+    """Whether a region's bytes lie as those of a round of `stripes`, whose sum is `cycle`, from byte `phase` on."""
+    if region.len > cycle and sum(width for _, width in region.stripes) != cycle:
+        return False
+    length = min(region.len, cycle)
+    return _pieces(region.stripes, 0, length) == _pieces(stripes, phase, length)
+
+
+def _pieces(stripes: Stripes, phase: int, length: int) -> list[tuple[str, int]]:
+    """What lies on which target of the `length` bytes of a round that begin at byte `phase` of its cycle, in order."""
+    if len(stripes) == 1:
+        return [(stripes[0][0], length)]
+    found: list[tuple[str, int]] = []
+    for name, width in itertools.cycle(stripes):
+        part = min(width - phase, length)
+        phase = max(phase - width, 0)
+        if part > 0:
+            found.append((name, part))
+            length -= part
+        if not length:
+            return found
+    return found
 
 
 def parse_regions(

@@ -18,6 +18,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -38,6 +39,10 @@ _CELL_MIN = 12
 _NAMES_FOLDED = 4
 #: Seconds before the first line about progress where stderr is no terminal, and between two of them.
 PROGRESS_FIRST_S, PROGRESS_EVERY_S = 10.0, 30.0
+#: Rows that come at least so many times, one behind the other or by turns of up to so many, are drawn once.
+TIMES_MIN, PERIOD_MAX = 3, 16
+#: How a region begins that is one stripe.
+WHOLE = "whole on "
 #: In place of a number of bytes: of those that a file may grow by.
 GROWTH = "growth"
 
@@ -143,7 +148,7 @@ def stripes_text(stripes: Stripes, region_bytes: int | None = None) -> str:
     region of `region_bytes` that is one stripe the width says nothing.
     """
     if region_bytes is not None and len(stripes) == 1 and stripes[0][1] >= region_bytes:
-        return f"whole on {printable(stripes[0][0])}"
+        return f"{WHOLE}{printable(stripes[0][0])}"
     groups: list[tuple[int, list[str]]] = []
     for name, width in stripes:
         if not groups or groups[-1][0] != width:
@@ -168,40 +173,106 @@ def _next_name(name: str) -> str | None:
     return f"{found[1]}{int(found[2]) + 1}" if found else None
 
 
+@dataclass
+class _Row:
+    """Regions that are drawn in a row: where the first begins, how long each is, and where they lie."""
+
+    start: int
+    lengths: list[int]
+    stripes: str
+
+
 def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = None) -> Iterator[str]:
     """Where bytes lie: the first byte, the one behind the last, and the stripes of neighbouring regions that share them
     in a row; the regions beyond `rows_max` rows are counted.
 
-    Regions whose cycles differ only in the target that they begin with share a row, too, which says so. Of a file of
-    `size` bytes only the regions that hold some are counted; what begins at its end or behind it is for growth, and so
-    is what the last row has behind its end, for the last region repeats. A row that goes on behind it ends with it.
+    Regions whose cycles differ only in the target that they begin with share a row, too, which says so, and so do those
+    of rows that come again and again. Of a file of `size` bytes only the regions that hold some are counted; what
+    begins at its end or behind it is for growth, and so is what the last row has behind its end, for the last region
+    repeats. A row that goes on behind it ends with it.
     """
-    rows: list[tuple[Region, list[int]]] = []
-    rotated: set[int] = set()
-    left = 0
-    for region in regions:
-        if rows and not left and _is_rotation(rows[-1][0].stripes, region.stripes):
-            rows[-1][1].append(region.len)
-            if region.stripes != rows[-1][0].stripes:
-                rotated.add(len(rows) - 1)
-        elif len(rows) < rows_max:
-            rows.append((region, [region.len]))
-        else:
-            left += 1
+    rows = list(_rows(regions, size))
+    left = sum(len(row.lengths) for row in rows[rows_max:])
+    rows = rows[:rows_max]
     cells = []
-    for number, (first, lengths) in enumerate(rows):
-        to, of = f"{first.start + sum(lengths):,}", len(lengths)
+    for number, row in enumerate(rows):
+        end, of = row.start + sum(row.lengths), len(row.lengths)
+        to = f"{end:,}"
         if size is not None:
-            held = sum(before < size - first.start for before in itertools.accumulate(lengths[:-1], initial=0))
+            held = sum(before < size - row.start for before in itertools.accumulate(row.lengths[:-1], initial=0))
             last = number == len(rows) - 1 and not left
-            is_behind = first.start + sum(lengths) > size
-            to = GROWTH if not held else f"end, {GROWTH}" if last else "end" if is_behind else to
+            to = GROWTH if not held else f"end, {GROWTH}" if last else "end" if end > size else to
             of = held or of
-        stripes = stripes_text(first.stripes, max(lengths)) + (", rotated" if number in rotated else "")
-        cells.append((f"{first.start:,}", to, f"{of:,}", stripes))
+        cells.append((f"{row.start:,}", to, f"{of:,}", row.stripes))
     yield from aligned(("from", "to", "regions", "stripes"), cells, 0, "  ", words=True)
     if left:
         yield f"  and {left:,} more region(s)"
+
+
+def _rows(regions: Iterable[Region], size: int | None) -> Iterator[_Row]:
+    """Neighbours whose cycles are rotations of each other in a row, and what repeats of these, too: but for the last
+    one, whose region goes on, and what is behind a file of `size` bytes.
+    """
+    alike: list[list[Region]] = []
+    for region in regions:
+        if alike and _is_rotation(alike[-1][0].stripes, region.stripes):
+            alike[-1].append(region)
+        else:
+            alike.append([region])
+    held = sum(size is None or row[0].start < size for row in alike[:-1])
+    keys = [(turned(row[0].stripes), [region.len for region in row]) for row in alike[:held]]
+    for first, period, times in [*repeated(keys), *((number, 1, 1) for number in range(held, len(alike)))]:
+        of = alike[first : first + period * times]
+        flat = [region for row in of for region in row]
+        text = (
+            _row_text(flat)
+            if times == 1
+            else repeated_text(times, [list(itertools.chain(*of[at::period])) for at in range(period)])
+        )
+        yield _Row(flat[0].start, [region.len for region in flat], text)
+
+
+def _row_text(regions: Sequence[Region]) -> str:
+    """The stripes of a row."""
+    rotated = ", rotated" if any(region.stripes != regions[0].stripes for region in regions) else ""
+    return stripes_text(regions[0].stripes, max(region.len for region in regions)) + rotated
+
+
+def repeated_text(times: int, parts: Sequence[Sequence[Region]]) -> str:
+    """What comes so many times, part for part: how long it is, and where it lies; `parts` are the regions of all
+    times.
+    """
+    said = []
+    for part in parts:
+        text = _row_text(part)
+        length = exact_size(sum(region.len for region in part) // times)
+        said.append(f"{length} {text if text.startswith(WHOLE) else f'in stripes of {text}'}")
+    return f"{times:,} times: " + ", then ".join(said)
+
+
+def repeated(keys: Sequence[Any]) -> Iterator[tuple[int, int, int]]:
+    """What comes again and again in the same order, as (first, how many keys, how many times); what does not, as one
+    key that comes once. O(keys * PERIOD_MAX).
+    """
+    first = 0
+    while first < len(keys):
+        for period in range(1, PERIOD_MAX + 1):
+            end = first + period
+            while end < len(keys) and keys[end] == keys[end - period]:
+                end += 1
+            times = (end - first) // period
+            if times >= TIMES_MIN:
+                break
+        else:
+            period = times = 1
+        yield first, period, times
+        first += period * times
+
+
+def turned(stripes: Stripes) -> Stripes:
+    """The cycle from the target on that is first by name: the same for all of its rotations."""
+    at = min(range(len(stripes)), key=stripes.__getitem__)
+    return stripes[at:] + stripes[:at]
 
 
 def regions_counted(regions: Sequence[Region], size: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
 from ..layout import Layout
 from ..plan import read_plan
-from ..policy import POLICIES, PlanOptions, Policy, policies_named, refuse_foreign
+from ..policy import POLICIES, PlanOptions, Policy, plan_by, policies_named, refuse_foreign
 from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
 from ..run.baseline import baselines, files_of
@@ -149,7 +149,7 @@ class Job:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, False, step))
         for policy in self.policies:
             with progress(f"planning with {policy.name}{where}"):
-                plan = policy.plan(load.workload, cluster, self.options)
+                plan = plan_by(policy, load.workload, cluster, self.options)
             self._say_what_is_left(load)
             with progress(f"simulating {policy.name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, policy.name, True, step))

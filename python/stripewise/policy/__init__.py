@@ -13,7 +13,7 @@ from .base import POLICIES, PlanOptions, Policy, refuse_foreign, register
 from .default import static_plan
 from .named import policies_named, policy_named
 from .published import h2dp, padp, psa, slal
-from .toolkit.build import build_plan, region_name
+from .toolkit.build import build_plan, plan_by, region_name
 from .toolkit.pricing import Prices, region_costs
 from .toolkit.regions import RegionTable, build_regions
 from .toolkit.space import Space
@@ -38,6 +38,7 @@ __all__ = [
     "h2dp",
     "padp",
     "parameters",
+    "plan_by",
     "policies_named",
     "policy_named",
     "psa",

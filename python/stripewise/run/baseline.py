@@ -9,7 +9,7 @@ from ..cluster import Cluster
 from ..errors import PlanError
 from ..layout import Layout
 from ..plan import FilePlan, Plan, RegionPlan
-from ..policy import POLICIES, PlanOptions
+from ..policy import POLICIES, PlanOptions, plan_by
 from ..policy.best.trial import Trials
 from ..policy.default import Default
 from ..workload import Workload
@@ -30,7 +30,7 @@ def baselines(
     layouts in the run.
     """
     plain = replace(options, time_limit_s=None, smooth=None, window_ns=None, sigma=None, servers=None, min_gain=None)
-    default = POLICIES[Default.name].plan(workload, cluster, plain)
+    default = plan_by(POLICIES[Default.name], workload, cluster, plain)
     yield Default.name, default
     known = {target.name for target in cluster.active}
     own = {file.path: layouts.get(file.path) for file in workload.files}

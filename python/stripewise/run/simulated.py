@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..cluster import Cluster
 from ..errors import PlanError
 from ..plan import Plan
-from ..policy import POLICIES, PlanOptions
+from ..policy import POLICIES, PlanOptions, plan_by
 from ..policy.best.trial import Trials
 from ..policy.default import Default
 from ..workload import Workload
@@ -26,7 +26,7 @@ def with_simulation(plan: Plan, workload: Workload, cluster: Cluster, options: P
     plain = replace(options, time_limit_s=None, smooth=None, window_ns=None, sigma=None, servers=None, min_gain=None)
     try:
         trials = Trials([workload], cluster)
-        default = plan if plan.policy == Default.name else POLICIES[Default.name].plan(workload, cluster, plain)
+        default = plan if plan.policy == Default.name else plan_by(POLICIES[Default.name], workload, cluster, plain)
         (run,), (run_def,) = trials.run(plan), trials.run(default)
         expected = replace(
             plan.expected,

@@ -28,7 +28,7 @@ from ..moving.mover_status import check_idle
 from ..moving.plan_applier import apply_plan
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
-from ..policy import PlanOptions, Policy
+from ..policy import PlanOptions, Policy, plan_by
 from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
 from ..store.globs import escape
@@ -446,7 +446,7 @@ class Tuner:
 
     def _plan(self, policy: Policy, workload: Workload) -> Plan:
         with self.show.working(f"planning with {policy.name}"):
-            return policy.plan(workload, self.store.config.cluster, self._options(workload))
+            return plan_by(policy, workload, self.store.config.cluster, self._options(workload))
 
     def _options(self, workload: Workload) -> PlanOptions:
         reserved = self.store.used_by_others([file.path for file in workload.files])

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.cli.output import aligned, regions_counted, regions_drawn, stripes_text, wrapped
+from stripewise.cli.output import aligned, regions_counted, regions_drawn, repeated, stripes_text, wrapped
 from stripewise.layout import Region
 from stripewise.units import exact_size, parse_size
 
@@ -129,3 +129,42 @@ def test_a_region_that_is_one_stripe_lies_whole_on_its_target() -> None:
     assert stripes_text((("ssd0", 62288 * 1024),), 62288 * 1024) == "whole on ssd0"
     assert stripes_text((("ssd0", 4096),), 1 << 20) == "4KiB on ssd0"
     assert stripes_text((("ssd0", 1 << 20), ("ssd1", 1 << 20)), 1 << 20) == "1MiB on ssd0 ssd1"
+
+
+def test_rows_that_come_again_are_drawn_once_with_how_often_and_how_long() -> None:
+    swift, slow = equal(2, 4 * KIB, "ssd"), equal(4, 4 * KIB)
+    # A hot block of each 64 KiB on SSDs, the rest on disks, which begin on another one every time.
+    cycles = [swift if n % 8 == 0 else slow[n % 4 :] + slow[: n % 4] for n in range(8 * 2049)]
+    regions = [Region(n * 8 * KIB, 8 * KIB, cycle) for n, cycle in enumerate(cycles)]
+    drawn = [" ".join(line.split()) for line in regions_drawn(regions, 12)]
+    assert " ".join(drawn[1:4]) == (
+        "0 134,217,728 16,384 2,048 times: 8KiB in stripes of 4KiB on ssd0 ssd1, then 56KiB in stripes of 4KiB on hdd1 "
+        "hdd2 hdd3 hdd0, rotated"
+    )
+    assert drawn[-2] == "134,217,728 134,225,920 1 4KiB on ssd0 ssd1"
+    whole = [Region(n * MIB, MIB, ((f"ssd{n % 2}", MIB),)) for n in range(4097)]
+    assert " ".join(" ".join(regions_drawn(whole, 12, 4096 * MIB)).split()) == (
+        "from to regions stripes 0 4,294,967,296 4,096 2,048 times: 1MiB whole on ssd0, then 1MiB whole on ssd1 "
+        "4,294,967,296 growth 1 whole on ssd0"
+    )
+    # Twice is drawn as it is.
+    assert len(list(regions_drawn(whole[:5], 12))) == 6
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_what_is_repeated_is_all_of_it_in_order(keys: list[int]) -> None:
+    again = []
+    for first, period, times in repeated(keys):
+        assert first == len(again) and (times >= 3 or (period, times) == (1, 1))
+        again += keys[first : first + period] * times
+    assert again == keys
+    assert list(repeated(keys[:5] * 7))[:1] != [(0, 1, 1)] or not keys
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=40), st.integers(0, 41))
+def test_a_file_has_as_many_regions_as_its_table_counts_where_rows_repeat(cycles: list[int], held: int) -> None:
+    regions = [Region(n * MIB, MIB, equal(1, name="abc"[cycle])) for n, cycle in enumerate(cycles)]
+    size = held * MIB - MIB // 2 if held else 0
+    rows = [re.split(r"  +", line.strip()) for line in regions_drawn(regions, 99, size)][1:]
+    rows = [row for row in rows if len(row) == 4 and row[2].isdecimal()]
+    assert sum(int(row[2]) for row in rows) == sum(regions_counted(regions, size))

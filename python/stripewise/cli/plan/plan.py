@@ -20,7 +20,7 @@ from ...plan import Plan, read_plan, write_plan
 from ...plan.check import check_plan
 from ...plan.migrations import DIRECTIONS
 from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, why_left, windows_text
-from ...policy import POLICIES, policy_named, refuse_foreign
+from ...policy import POLICIES, plan_by, policy_named, refuse_foreign
 from ...policy.default import Default
 from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
@@ -332,7 +332,7 @@ def plan(
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
     with progress(f"planning with {chosen.name}"):
-        made = chosen.plan(workload, described, options)
+        made = plan_by(chosen, workload, described, options)
     copied: dict[str, Copied] = {}
     caveats: list[str] = []
     # Of a cluster alone nobody knows whether it is this machine's.

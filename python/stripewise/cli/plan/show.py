@@ -6,23 +6,25 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...errors import UsageError
 from ...importing.formats import import_trace
-from ...plan import read_plan
+from ...plan import Plan, read_plan
 from ...plan.region_table import RegionMappingTable
 from ...plan.summary import summary_of, windows_text
+from ...policy.toolkit.build import joined_reason
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, printable, stdout, stripes_text, table, wrapped
+from ..output import print_json, printable, repeated, repeated_text, stdout, stripes_text, table, turned, wrapped
 from .expected import all_lines
 from .options import FileOptions
 from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
+from .with_copies import copies_lines
 
 
 def _show_plan(path: Path, json: bool) -> None:
@@ -32,6 +34,10 @@ def _show_plan(path: Path, json: bool) -> None:
     if json:
         print_json(mapping.as_json())
         return
+    if plan.replicas is not None:
+        for line in copies_lines(plan.replicas):
+            typer.echo(line)
+        typer.echo("of the layouts alone:")
     for line in all_lines(plan.expected):
         typer.echo(line)
     typer.echo()
@@ -40,14 +46,35 @@ def _show_plan(path: Path, json: bool) -> None:
     title = f"region mapping table: {len(mapping):,} entries (each region, and each of its moves), "
     title += f"{format_size(mapping.bytes)}; {mapping.windows} window(s)"
     made = table(title, "file", "region", "from", "from window", "stripes", "reason")
+    for cells in _table_rows(plan, mapping):
+        made.add_row(*cells)
+    stdout().print(made)
+
+
+def _table_rows(plan: Plan, mapping: RegionMappingTable) -> Iterator[tuple[str, ...]]:
+    """The entries of the table with their reasons; those of regions that never move and lie as others did before them,
+    again and again, in one row.
+    """
     regions = {file.path: file.regions for file in plan.files}
     moved = {(move.file, move.start, each.window): move.reason for each in plan.migrations for move in each.moves}
-    for key, stripes in mapping.rows():
+    moving = {(file, start) for file, start, _ in moved}
+    entries = list(mapping.rows())
+    keys: list[Any] = []
+    for number, (key, stripes) in enumerate(entries):
         region = regions[key.file][key.region]
-        reason = moved.get((key.file, region.start, key.window), region.reason)
-        cells = (key.file, f"{key.region:,}", f"{region.start:,}", str(key.window), stripes_text(stripes, region.len))
-        made.add_row(*cells, printable(reason))
-    stdout().print(made)
+        stays = (key.file, region.start) not in moving
+        keys.append((key.file, region.len, turned(stripes)) if stays else number)
+    for first, period, times in repeated(keys):
+        of = [regions[key.file][key.region] for key, _ in entries[first : first + period * times]]
+        key, stripes = entries[first]
+        if times == 1:
+            reason = moved.get((key.file, of[0].start, key.window), of[0].reason)
+            where, text = f"{key.region:,}", stripes_text(stripes, of[0].len)
+        else:
+            reason = joined_reason([region.reason for region in of])
+            where = f"{key.region:,} to {key.region + len(of) - 1:,}"
+            text = repeated_text(times, [[each.region for each in of[at::period]] for at in range(period)])
+        yield key.file, where, f"{of[0].start:,}", str(key.window), text, printable(reason)
 
 
 @flattened

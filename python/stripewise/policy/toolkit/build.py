@@ -1,23 +1,76 @@
 """From a placement per region to the plan that a user holds: costs beside DEF's, bytes per target, room for growth.
 
-The regions of the plan are those of window 0; what later windows move comes beside them.
+The regions of the plan are those of window 0; what later windows move comes beside them. Whoever takes a plan from a
+policy takes it from `plan_by`, which joins regions that are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...cluster import Cluster
-from ...layout import STRIPES_MAX, Region, Stripes, target_bytes
+from ...layout import STRIPES_MAX, Region, Stripes, runs_of, target_bytes
 from ...plan import Expected, FilePlan, Plan, RegionPlan, Window
 from ...plan.migrations import Migration
 from ...workload.requests import Workload
-from ..base import PlanOptions
+from ..base import PlanOptions, Policy
 from .pricing import Prices
 from .regions import RegionTable
 from .space import Space, stripe_over
+
+#: Reasons of regions that are joined are as long as this together, and at most one longer.
+REASON_MAX = 500
+MORE = " | and more neighbours like these"
+
+
+def plan_by(policy: Policy, workload: Workload, cluster: Cluster, options: PlanOptions) -> Plan:
+    """What a policy decides, regions that one could stand for joined (`layout.runs_of`).
+
+    So stripes that a policy deals out region by region are written, moved and shown as stripes. Raises as
+    `Policy.plan` does.
+    """
+    return join_runs(policy.plan(workload, cluster, options))
+
+
+def join_runs(plan: Plan) -> Plan:
+    """The plan with as few regions as say where every byte lies; those that move later, or have a comment, stay."""
+    moved = {(move.file, move.start) for migration in plan.migrations for move in migration.moves}
+    joined = [tuple(_joined(file, moved)) for file in plan.files]
+    if all(len(regions) == len(file.regions) for file, regions in zip(plan.files, joined, strict=True)):
+        return plan
+    files = (replace(file, regions=regions) for file, regions in zip(plan.files, joined, strict=True))
+    return replace(plan, files=tuple(files))
+
+
+def _joined(file: FilePlan, moved: set[tuple[str, int]]) -> Iterator[RegionPlan]:
+    fixed = frozenset(each.start for each in file.regions if each.comment or (file.path, each.start) in moved)
+    at = 0
+    for run in runs_of(file.layout, fixed):
+        yield from file.regions[at : run.first]
+        of = file.regions[run.first : run.behind]
+        yield RegionPlan(
+            start=of[0].start,
+            len=sum(each.len for each in of),
+            stripes=run.stripes,
+            cost_s=sum(each.cost_s for each in of),
+            cost_def_s=sum(each.cost_def_s for each in of),
+            reason=joined_reason([each.reason for each in of]),
+        )
+        at = run.behind
+    yield from file.regions[at:]
+
+
+def joined_reason(reasons: Sequence[str]) -> str:
+    """The reason of a region that others were joined to: theirs, each once, while there is room for them."""
+    said = ""
+    for reason in dict.fromkeys(filter(None, reasons)):
+        if len(said) >= REASON_MAX:
+            return said.removesuffix(MORE) + MORE
+        said = f"{said} | {reason}" if said else reason
+    return said
 
 
 def region_name(workload: Workload, table: RegionTable, region: int) -> str:

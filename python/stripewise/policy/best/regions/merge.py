@@ -6,10 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....plan import FilePlan, Plan, RegionPlan
-
-#: Reasons longer than this take no more in.
-REASON_MAX = 500
-MORE = " | and more neighbours like these"
+from ...toolkit.build import MORE, joined_reason
 
 
 def merge_neighbours(plan: Plan) -> Plan:
@@ -38,9 +35,7 @@ def _join(file: FilePlan, moved: set[tuple[str, int]], left: RegionPlan, right: 
 def _joined(left: RegionPlan, right: RegionPlan) -> RegionPlan:
     length = left.len + right.len
     name = left.stripes[0][0]
-    same = left.reason
-    if right.reason != left.reason and not left.reason.endswith(MORE):
-        same = f"{left.reason} | {right.reason}" if len(left.reason) < REASON_MAX else f"{left.reason}{MORE}"
+    same = left.reason if left.reason.endswith(MORE) else joined_reason([left.reason, right.reason])
     return RegionPlan(
         left.start, length, ((name, length),), left.cost_s + right.cost_s, left.cost_def_s + right.cost_def_s, same
     )
