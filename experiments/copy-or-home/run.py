@@ -20,6 +20,7 @@ from stripewise.cluster import Cluster, Network, Target
 from stripewise.layout import Layout, target_bytes, whole_file
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.replicas import Candidate, Options, Setting, decide
+from stripewise.replicas.jointly import LEFT_FOR_COPIES, Wanted, plan_jointly
 from stripewise.replicas.simulated import simulate_served
 from stripewise.report import new_figure, save_figure
 from stripewise.simulate import Settings
@@ -33,7 +34,8 @@ READ_AHEAD_BYTES = (HDDS + SSDS) * 128 * KIB
 SEEDS, REQUESTS = 3, 256
 #: Homes and copies of each: `choices`.
 SCHEMES = (
-    "def", "best", "copies", "copies on SSDs", "copies, no bound", "both, half each", "both, copies no bound",
+    "def", "best", "copies", "copies on SSDs", "best with copies", "copies, no bound", "both, half each",
+    "both, copies no bound",
 )  # fmt: skip
 
 
@@ -89,8 +91,21 @@ def copies_by(use: Use, cluster: Cluster, home: Layout, space_bytes: int | None)
     return decide("radar", use.found(), Setting(cluster, {FILE: home}), Options(space_bytes)).chosen
 
 
-def choices(use: Use, seed: int, time_limit_s: float) -> dict[str, tuple[Layout, tuple[Candidate, ...]]]:
+def jointly(use: Use, cluster: Cluster, seed: int, case: Case) -> tuple[Layout, tuple[Candidate, ...]]:
+    """What `best` chooses with copies within the room of the SSDs (`plan --replicas`)."""
+    usable = sum(each.usable_bytes for each in cluster.sservers)
+    wanted = Wanted("radar", Options(usable), READ_AHEAD_BYTES if case.has_read_ahead else 0)
+    # Each of its searches has the time of the one above.
+    limit_s = case.time_limit_s * len(LEFT_FOR_COPIES)
+    options = PlanOptions(region_bytes=4 * MIB, seed=seed, time_limit_s=limit_s, smooth=False)
+    chosen = plan_jointly(use.whole(seed), use.found(), cluster, policy_named("best"), options, wanted).chosen
+    (file,) = chosen.plan.files
+    return Layout(file.layout), chosen.decision.chosen
+
+
+def choices(use: Use, seed: int, case: Case) -> dict[str, tuple[Layout, tuple[Candidate, ...]]]:
     """Home and copies of every scheme."""
+    time_limit_s = case.time_limit_s
     room = int(use.file_bytes * ROOM)
     bounded, halved, free = cluster_of(room), cluster_of(room // 2), cluster_of(0)
     by_def = home_by("def", use, bounded, seed)
@@ -104,6 +119,7 @@ def choices(use: Use, seed: int, time_limit_s: float) -> dict[str, tuple[Layout,
         "best": (by_best, ()),
         "copies": (on_disks, copies),
         "copies on SSDs": (on_disks, tuple(replace(each, layout=on_ssds) for each in copies)),
+        "best with copies": jointly(use, bounded, seed, case),
         "copies, no bound": (by_def, copies_by(use, free, by_def, None)),
         "both, half each": (by_half, copies_by(use, halved, by_half, usable // 2)),
         "both, copies no bound": (by_best, copies_by(use, free, by_best, None)),
@@ -131,7 +147,7 @@ def run_case(number: int, requests: int, seeds: int) -> list[dict[str, Ran]]:
     for seed in range(1, seeds + 1):
         use = case.use(case.processes, requests, seed)
         if not made or use.phases[0].is_random:
-            made = choices(use, seed, case.time_limit_s)
+            made = choices(use, seed, case)
         found.append({name: _ran(use, *made[name], seed, case.has_read_ahead) for name in SCHEMES})
     return found
 

@@ -68,7 +68,8 @@ pub fn simulate_requests(py: Python<'_>, scenario_json: &str, tables: Vec<PyBuff
     let outcome = py.detach(|| -> Result<Report, Error> {
         let listed = Listed::new(tables.iter().map(Vec::as_slice), most)?;
         drop(tables);
-        stripewise_sim::simulate(&Scenario::from_json(scenario_json)?, &mut listed.begin(), &mut |_| true)
+        let scenario = Scenario { in_flight: true, ..Scenario::from_json(scenario_json)? };
+        stripewise_sim::simulate(&scenario, &mut listed.begin(), &mut |_| true)
     });
     as_json(&outcome.map_err(of_workload)?)
 }

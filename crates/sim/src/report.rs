@@ -47,7 +47,7 @@ pub struct Report {
     /// Move by move, in the scenario's order.
     pub moves: Vec<MoveReport>,
     /// The seconds with any read under way and those with any write, added: `tune`'s I/O time. `None` where it was not asked for.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight_s: Option<f64>,
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import StripewiseError, UsageError
 from ..replicas.standing import digest_of, read_standing
 from ..store import Store
+from ..workload.trace import trace_file
 from .output import printable, say
 
 #: How often the directory is looked at.
@@ -27,7 +28,7 @@ def take_up_all(directory: Path, store: Store, take_up: Callable[[Path], None]) 
     while True:
         for trace in _collected(directory):
             try:
-                digest = digest_of(trace)
+                digest = digest_of(trace_file(trace))
                 if digest in seen:
                     continue
                 seen.add(digest)

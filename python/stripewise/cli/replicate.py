@@ -35,7 +35,7 @@ from ..replicas.candidate import STANDS_ALREADY, VERSION
 from ..replicas.lying import Lying, lying
 from ..replicas.managers import PER_SSERVER
 from ..replicas.prices import space_bytes
-from ..replicas.standing import turn_of
+from ..replicas.standing import digest_of, turn_of
 from ..replicas.stored import read_stored
 from ..setup.remarks import modelled_apart
 from ..store import Store
@@ -43,7 +43,7 @@ from ..store.config import read_store
 from ..units import format_size, parse_size, parse_span, seconds_text
 from ..workload.copied import copied_in, copied_text
 from ..workload.layouts import store_of_trace
-from ..workload.trace import partial_reasons, run_end
+from ..workload.trace import partial_reasons, run_end, trace_file
 from .arguments import flattened
 from .options import BandwidthOption, JsonOption, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
@@ -243,7 +243,7 @@ def _take_up(
     with contextlib.ExitStack() as held:
         turn = None
         if place.store is not None:
-            turn = held.enter_context(turn_of(Store(place.store), trace, building.what_if))
+            turn = held.enter_context(turn_of(Store(place.store), digest_of(trace_file(trace)), building.what_if))
             options = options if managers.stored is not None else turn.options(options)
         is_auto = place.layer == "auto"
         report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)

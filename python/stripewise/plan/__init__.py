@@ -13,12 +13,14 @@ from .document import (
     read_plan,
     write_plan,
 )
+from .replicas import PlannedReplicas
 
 __all__ = [
     "VERSION",
     "Expected",
     "FilePlan",
     "Plan",
+    "PlannedReplicas",
     "RegionPlan",
     "Window",
     "WindowFigures",

@@ -22,6 +22,7 @@ from ..layout import Region, Stripes, parse_regions, target_bytes
 from ..units import OFFSET_BYTES_MAX
 from .made_as import glob_problem
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
+from .replicas import PlannedReplicas, dump_replicas, parse_replicas
 
 VERSION = 1
 
@@ -184,6 +185,8 @@ class Plan:
     migrations: tuple[Migration, ...] = ()
     #: No layout is expected to beat DEF: `apply` leaves the files where they lie.
     leave: bool = False
+    #: Copies that `apply` makes beside the layouts.
+    replicas: PlannedReplicas | None = None
 
     def layout_in_window(self, file: FilePlan | str, window: int) -> tuple[Region, ...]:
         """All regions of a file (or of the file at a path), the last one repeating, as they lie in window `window`.
@@ -252,11 +255,15 @@ def dump_plan(plan: Plan) -> str:
         rows = [f"      {json.dumps(_region_json(region))}" for region in file.regions]
         lines.append(",\n".join(rows))
         lines.append("    ]}" + ("," if number + 1 < len(plan.files) else ""))
-    if plan.migrations:
-        lines += ["  ],", *dump_migrations(plan.migrations), "}"]
-    else:
-        lines += ["  ]", "}"]
-    return "\n".join(lines) + "\n"
+    lines.append("  ]")
+    for more in (
+        dump_migrations(plan.migrations) if plan.migrations else [],
+        [] if plan.replicas is None else dump_replicas(plan.replicas),
+    ):
+        if more:
+            lines[-1] += ","
+            lines += more
+    return "\n".join([*lines, "}"]) + "\n"
 
 
 def _window_json(window: Window) -> dict[str, Any]:
@@ -301,7 +308,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
     top.only(
         {"version", "policy", "comment", "leave", "options", "cluster_digest", "application", "windows", "files",
-         "target_bytes", "expected", "migrations"}
+         "target_bytes", "expected", "migrations", "replicas"}
     )  # fmt: skip
     application = Fields(top.table("application"), source, "application.", PlanError)
     application.only({"command", "processes"})
@@ -331,6 +338,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         comment=top.text("comment", ""),
         migrations=parse_migrations(top, source, [window.start_ns for window in windows], grid, sizes),
         leave=_leave(top),
+        replicas=parse_replicas(top, source),
     )
 
 

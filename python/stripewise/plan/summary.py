@@ -133,6 +133,11 @@ def why_left(plan: Plan) -> str:
 
     The one rule of `plan`, which then proposes no `apply`, and of `apply`, which then wants --anyway.
     """
+    if plan.replicas is not None:
+        with_copies = plan.replicas.gain
+        if with_copies is None or with_copies >= LOSES:
+            return ""
+        return f"is expected to be {with_copies:.2f} times as fast as def, with its copies"
     if plan.leave:
         return "no layout is expected to be faster than def"
     gain = plan.expected.likely_gain

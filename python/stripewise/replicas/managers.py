@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .accesses import Found
@@ -19,16 +19,20 @@ PER_SSERVER = ("s-pdla", "s-orig", "ns-pdla")
 
 @dataclass(frozen=True)
 class Options:
-    """Space: in all (h-pdla, radar), or on each SServer; None without a bound. Threshold: s-pdla's, in seconds."""
+    """Space: in all (h-pdla, radar), or on each SServer; None without a bound. Threshold: s-pdla's, in seconds.
+
+    `held_bytes` is what files take of a target's capacity, by name.
+    """
 
     space_bytes: int | None = None
     threshold_s: float = 0.0
     radar: RadarOptions = field(default_factory=RadarOptions)
+    held_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def decide(manager: str, found: Found, setting: Setting, options: Options) -> Decision:
     """What a manager of MANAGERS makes of the patterns of a run. Raises ClusterError where it lacks servers."""
-    room = room_for(manager, setting, options.space_bytes)
+    room = room_for(manager, setting, options)
     patterns = found.patterns
     if manager == "h-pdla":
         made = h_pdla(patterns, setting, room)
@@ -44,9 +48,14 @@ def decide(manager: str, found: Found, setting: Setting, options: Options) -> De
     return Decision(made.manager, made.chosen, (*made.refused, *without), made.sets)
 
 
-def room_for(manager: str, setting: Setting, space_bytes: int | None) -> Room:
-    """The bound of a manager, and what targets can hold by their capacity, files not counted."""
-    by_target = {each.name: each.usable_bytes for each in setting.cluster.active if each.usable_bytes}
+def room_for(manager: str, setting: Setting, options: Options) -> Room:
+    """The bound of a manager, and what targets can hold by their capacity beside the files."""
+    space_bytes, held = options.space_bytes, options.held_bytes
+    by_target = {
+        each.name: max(0, each.usable_bytes - held.get(each.name, 0))
+        for each in setting.cluster.active
+        if each.usable_bytes
+    }
     if manager not in PER_SSERVER or space_bytes is None:
         return Room(space_bytes, by_target)
     for each in setting.cluster.sservers:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..cluster import Cluster
+from ..cluster import Cluster, Target
 from ..model.figures import class_figures
 from ..model.radar import RadarFigures, best_servers_per_client
 from ..units import KIB, format_size, time_text
@@ -46,13 +46,16 @@ class RadarOptions:
     stored: tuple[ReplicaSet, ...] = ()
     #: Whether this run was counted before: then nothing grows older by it.
     is_again: bool = False
+    #: Ours: replicas on SServers alone, where there are any.
+    on_sservers: bool = False
 
 
-def figures_of(cluster: Cluster) -> RadarFigures:
-    """n, and the means of the active targets' figures for reads (RADAR, Table I)."""
-    read = class_figures(cluster.active).read
+def figures_of(cluster: Cluster, on: Sequence[Target] | None = None) -> RadarFigures:
+    """n, and the means of the figures for reads of targets, all active ones unless others are given (Table I)."""
+    targets = cluster.active if on is None else on
+    read = class_figures(targets).read
     network = cluster.network
-    return RadarFigures(len(cluster.active), network.establish_s, network.per_byte_s, read.startup_s, read.per_byte_s)
+    return RadarFigures(len(targets), network.establish_s, network.per_byte_s, read.startup_s, read.per_byte_s)
 
 
 def buckets(patterns: Sequence[Accesses], bucket_ns: int | None) -> list[list[Accesses]]:
@@ -91,9 +94,10 @@ def radar(
         else:
             wanted.append(pattern)
     made: dict[object, ReplicaSet] = {}
+    on_sservers = options.on_sservers and bool(setting.cluster.sservers)
     first = 0
     for bucket in buckets(wanted, options.bucket_ns):
-        new, first = _set_of(bucket, setting, first)
+        new, first = _set_of(bucket, setting, first, on_sservers)
         made[new.key] = _again(made[new.key], new) if new.key in made else new
     made = {key: _with_writes(each, setting, extents) for key, each in made.items()}
     aged = list(options.stored) if options.is_again else [_aged(each, extents) for each in options.stored]
@@ -104,19 +108,20 @@ def radar(
     return Decision("radar", candidates, (*refused, *without), tuple(chosen))
 
 
-def _set_of(bucket: Sequence[Accesses], setting: Setting, first: int) -> tuple[ReplicaSet, int]:
-    """A bucket's replicas, priced together; the first server, and after them that of the next."""
+def _set_of(bucket: Sequence[Accesses], setting: Setting, first: int, on_sservers: bool) -> tuple[ReplicaSet, int]:
+    """A bucket's replicas on all servers or on SServers, priced together; the first server, and that of the next."""
     cluster = setting.cluster
+    on = cluster.sservers if on_sservers else cluster.active
     shapes = [setting.shape(each) for each in bucket]
     clients = len(np.unique(np.concatenate([each.client for each in bucket])))
     whole = sum(shape.bytes for shape in shapes)
     on_node = min(cluster.network.processes_per_node, clients)
-    per_client = best_servers_per_client(figures_of(cluster), clients, on_node, whole)
+    per_client = best_servers_per_client(figures_of(cluster, on), clients, on_node, whole)
     stripe = -(-whole // (clients * per_client))
     candidates = []
     for pattern, shape in zip(bucket, shapes, strict=True):
-        layout, first = schemes.rotating(cluster.active, stripe, shape.held, first)
-        chosen = Chosen("all", f"n_p {per_client}", layout, 0.0)
+        layout, first = schemes.rotating(on, stripe, shape.held, first)
+        chosen = Chosen("SServers" if on_sservers else "all", f"n_p {per_client}", layout, 0.0)
         candidates.append(setting.candidate(pattern, shape, chosen))
     times = setting.together_s(bucket, candidates)
     benefit_s = times[0] - times[1]

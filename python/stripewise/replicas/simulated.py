@@ -42,6 +42,11 @@ class Served:
     report: Mapping[str, Any]
 
     @property
+    def io_s(self) -> float:
+        """The seconds with any read under way and those with any write, added."""
+        return float(self.report["in_flight_s"])
+
+    @property
     def mb_s(self) -> float:
         """The program's bytes over the whole run, in 10^6 bytes a second."""
         return self.bytes / self.seconds / 1e6 if self.seconds else 0.0

@@ -22,7 +22,6 @@ from ..store import Store
 from ..store.copies.build import REPLICAS, REPLICAS_LOCK, Built
 from ..store.copies.listed import Copies, copies_of, drop
 from ..store.copies.of_files import place_of
-from ..workload.trace import trace_file
 from .candidate import VERSION, Candidate, Decision, ReplicaSet
 from .managers import Options
 from .stored import sets_in
@@ -57,17 +56,23 @@ class Standing:
 
 
 class Turn:
-    """A run that is taken up in a store: what stood, what is decided with it, and what stands afterwards."""
+    """A run or plan that is taken up in a store: what stood, what is decided with it, and what stands afterwards."""
 
-    def __init__(self, store: Store, trace: Path) -> None:
+    def __init__(self, store: Store, digest: str) -> None:
         self.store = store
         self.standing = read_standing(store)
-        self._digest = digest_of(trace)
+        self._digest = digest
 
     def options(self, options: Options) -> Options:
         """The same with what stands, older by this run unless it was counted before."""
         is_again = self._digest in self.standing.taken
         return replace(options, radar=replace(options.radar, stored=self.standing.sets, is_again=is_again))
+
+    def beside_others(self, decision: Decision) -> Decision:
+        """The decision with the sets that stand of other files than it is about, which it leaves as they are."""
+        mine = {each.file for each in decision.chosen}
+        others = tuple(each for each in self.standing.sets if each.file not in mine)
+        return replace(decision, sets=(*decision.sets, *others)) if decision.manager == "radar" else decision
 
     def make_way(self, decision: Decision) -> dict[str, str]:
         """Drops the copies of files of which RADAR has chosen no set any more: these, and why. Raises StoreError."""
@@ -132,8 +137,9 @@ class Turn:
 
 
 @contextlib.contextmanager
-def turn_of(store: Store, trace: Path, is_estimate: bool) -> Iterator[Turn]:
-    """The turn of a run; unless it is for an estimate, nobody else takes one in this store meanwhile.
+def turn_of(store: Store, digest: str, is_estimate: bool) -> Iterator[Turn]:
+    """The turn of a run or plan, by its SHA-256; unless it is for an estimate, nobody else takes one in this store
+    meanwhile.
 
     Raises StoreError where somebody does, or the record of what stands is damaged.
     """
@@ -145,7 +151,7 @@ def turn_of(store: Store, trace: Path, is_estimate: bool) -> Iterator[Turn]:
                 raise StoreError(f"{store.root}: another 'stripewise replicate' is at work here; wait for it") from None
             except OSError as error:
                 raise StoreError(f"{error.filename or store.root}: {error.strerror}") from error
-        yield Turn(store, trace)
+        yield Turn(store, digest)
 
 
 def read_standing(store: Store) -> Standing:
@@ -181,7 +187,7 @@ def _holds(copies: Mapping[str, Copies], containers: Mapping[str, object], each:
     return file in copies and copies[file].container == containers.get(file)
 
 
-def digest_of(trace: Path) -> str:
-    """SHA-256 of a collected trace. Raises OSError, and WorkloadError for none."""
-    with open(trace_file(trace), "rb") as file:
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file. Raises OSError."""
+    with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,15 +4,18 @@ and RADAR's sets that stand.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import WorkloadError
+from ..cluster import Cluster
+from ..errors import PlanError, WorkloadError
 from ..files.fields import Fields, read_json
 from ..layout import Layout, parse_regions
+from ..plan import PlannedReplicas
 from ..units import OFFSET_BYTES_MAX
 from .blocks import DIMS_MAX, Standing, StridedBlocks
-from .candidate import STANDS, VERSION, Candidate, ReplicaSet
+from .candidate import STANDS, VERSION, Candidate, Decision, ReplicaSet
 
 #: The most that a time or an age can be.
 SECONDS_MAX = 1e12
@@ -28,8 +31,12 @@ def read_stored(path: Path) -> tuple[ReplicaSet, ...]:
 
 def read_choices(path: Path) -> list[tuple[str, tuple[Candidate, ...]]]:
     """Each manager in such a file with the replicas that it chose; WorkloadError with file and key."""
+    return _choices_in(read_json(path, WorkloadError, _WHAT), path)
+
+
+def _choices_in(data: Any, path: Path) -> list[tuple[str, tuple[Candidate, ...]]]:
     found = []
-    for fields in _managers(read_json(path, WorkloadError, _WHAT), path):
+    for fields in _managers(data, path):
         chosen = []
         for number, each in enumerate(fields.tables("replicas")):
             inner = Fields(each, path, f"{fields.where}replicas[{number}].", WorkloadError)
@@ -37,6 +44,26 @@ def read_choices(path: Path) -> list[tuple[str, tuple[Candidate, ...]]]:
             _check_blocks(inner, chosen[-1])
         found.append((fields.text("manager"), tuple(chosen)))
     return found
+
+
+def planned(replicas: PlannedReplicas, cluster: Cluster, source: Path) -> Decision:
+    """What a plan has beside its layouts, to be made; PlanError with file and key, and for targets that the cluster
+    lacks.
+    """
+    try:
+        data = {"version": VERSION, "managers": [replicas.as_decision()]}
+        ((manager, chosen),) = _choices_in(data, source)
+        sets = tuple(replace(each, is_stored=False) for each in sets_in(data, source))
+    except WorkloadError as error:
+        raise PlanError(str(error).replace("managers[0]", "replicas")) from error
+    active = {each.name for each in cluster.active}
+    for each in chosen:
+        for name in sorted({name for region in each.layout.regions for name, _ in region.stripes} - active):
+            raise PlanError(
+                f"{source}: replicas of '{each.file}' name the target '{name}', which {cluster.source} does not have "
+                f"as an active one; use one of {', '.join(sorted(active))}, or plan anew"
+            )
+    return Decision(manager, chosen, (), sets)
 
 
 def sets_in(data: Any, path: Path) -> tuple[ReplicaSet, ...]:

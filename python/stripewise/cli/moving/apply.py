@@ -15,6 +15,8 @@ from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
 from ...plan.summary import run_moving, summary_of, why_left
+from ...replicas.standing import digest_of, turn_of
+from ...replicas.stored import planned
 from ...store import Store, templates
 from ...store.config import read_store
 from ...store.globs import escape, matches
@@ -22,6 +24,7 @@ from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import print_json, printable, progress, say, wrapped
+from ..replica_building import Making, build_chosen
 
 
 @flattened
@@ -41,7 +44,7 @@ def apply(
     ] = True,
     json: JsonOption = False,
 ) -> None:
-    """Move the files of a store to the layouts of a plan.
+    """Move the files of a store to the layouts of a plan, and make its copies.
 
     Programs may keep using the files; memory-mapped files are not moved. A plan that found no faster layout than DEF
     leaves the files where they lie.
@@ -59,20 +62,30 @@ def apply(
     if why:
         _say_left(plan, len(decided.files), json)
         return
-    wanted = _templates(decided) if leave_templates else {}
+    copies = None
+    if decided.replicas is not None:
+        copies = planned(decided.replicas, opened.config.cluster, plan)
+    stays = decided.leave and not anyway
+    wanted = _templates(decided) if leave_templates and not stays else {}
     # Before a file is moved, which the templates would follow.
     try:
         templates.check_addable(opened.config, wanted)
     except ClusterError as error:
         raise PlanError(f"{plan}: no templates can be added: {error}, or apply it with --no-templates") from error
-    with progress("moving") as step:
-        result = apply_plan(opened, decided, ids, limits, step)
+    if stays:
+        result = Applied(0, 0, 0.0)
+    else:
+        with progress("moving") as step:
+            result = apply_plan(opened, decided, ids, limits, step)
     anew = wanted if result.signal is None else {}
     for glob, layout in anew.items():
         templates.add_layout(opened.root, glob, layout)
-    if json:
-        print_json(result.as_json() | {"templates": list(anew), "left": 0})
-    else:
+    said = result.as_json() | {"templates": list(anew), "left": len(decided.files) if stays else 0}
+    if json and (copies is None or result.signal is not None):
+        print_json(said)
+    elif stays and not json:
+        typer.echo(f"{len(decided.files)} file(s) left where they lie: no layout is expected to be faster than def")
+    elif not json:
         if result.moved_bytes or result.signal is not None:
             typer.echo(
                 f"{result.files} file(s) laid out anew: {format_size(result.moved_bytes)} moved in "
@@ -94,6 +107,10 @@ def apply(
             )
     if result.signal is not None:
         raise typer.Exit(128 + result.signal)
+    if copies is not None:
+        with turn_of(opened, digest_of(plan), False) as turn:
+            making = Making(True, mover.bytes_per_s)
+            build_chosen(turn, turn.beside_others(copies), {}, making, said if json else None)
 
 
 def _say_left(plan: Path, files: int, json: bool) -> None:

@@ -22,6 +22,7 @@ from ...plan.migrations import DIRECTIONS
 from ...plan.summary import PlanSummary, layouts_json, likely_lines, run_moving, summary_of, why_left, windows_text
 from ...policy import POLICIES, plan_by, policy_named, refuse_foreign
 from ...policy.default import Default
+from ...replicas.stored import planned
 from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
 from ...run.recreated import as_made
@@ -61,6 +62,7 @@ from .options import (
     require_window,
     say_of_trace,
 )
+from .with_copies import CopyOptions, copies_json, copies_lines, tried_lines
 
 #: Of a plan so many files are shown, and so many rows of regions of each; the others are counted.
 FILES_SHOWN = 8
@@ -75,6 +77,9 @@ def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: 
     _print_regions(plan, whole)
     held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
     _print_lines(aligned(("target", "bytes"), held))
+    if plan.replicas is not None:
+        _print_lines(copies_lines(plan.replicas))
+        typer.echo("of the layouts alone:")
     _print_lines(gains)
     if plan.comment:
         typer.echo(wrapped(plan.comment))
@@ -241,6 +246,8 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
     # First, for what else is wrong with a plan of another store tells little.
     remarks = [] if store is None else plans.check_files(store, plan, path)
     remarks += [] if described is None else check_plan(plan, described, path)
+    if plan.replicas is not None and described is not None:
+        planned(plan.replicas, described, path)
     if store is not None and described is not store.config.cluster:
         remarks += [each for each in check_plan(plan, store.config.cluster, path) if each not in remarks]
     summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
@@ -295,9 +302,10 @@ def plan(
     seed: SeedOption = 0,
     windows: WindowOptions,
     search: SearchOptions,
+    copies: CopyOptions,
     json: JsonOption = False,
 ) -> None:
-    """Plan layouts for the files of a trace, or check a plan."""
+    """Plan layouts for the files of a trace, with copies where asked for, or check a plan."""
     trace, cluster, output = asked.trace, asked.cluster, asked.output
     if asked.check is not None:
         if trace is not None or output is not None or asked.keep:
@@ -316,6 +324,8 @@ def plan(
     options = plan_options(sizes, seed, search, windows)
     refuse_foreign([chosen], options)
     require_window(windows)
+    if copies != CopyOptions():
+        copies.check(windows, asked.keep)
     if output is not None:
         check_output(output)
     opened = None if asked.store is None else Store(asked.store)
@@ -331,8 +341,13 @@ def plan(
         workload = _of_store(workload, opened, given, asked, files.choice().words() if files.flags else [])
         reserved = opened.used_by_others([each.path for each in workload.files])
         options = dataclasses.replace(options, reserved_bytes=reserved)
+    joint = None
     with progress(f"planning with {chosen.name}"):
-        made = plan_by(chosen, workload, described, options)
+        if copies.replicas is None:
+            made = plan_by(chosen, workload, described, options)
+        else:
+            joint = copies.jointly(trace, files.choice(), workload, (described, chosen, options))
+            made = joint.plan()
     copied: dict[str, Copied] = {}
     caveats: list[str] = []
     # Of a cluster alone nobody knows whether it is this machine's.
@@ -355,6 +370,7 @@ def plan(
     summary = summary_of(made, [target.name for target in described.targets])
     if json:
         said = summary.as_json() | about | {"layouts": layouts_json(made)}
+        said |= {} if joint is None else copies_json(joint, made)
         print_json(said | ({"kept": [kept.application, kept.processes]} if kept is not None else {}))
         return
     why = why_left(made)
@@ -372,7 +388,9 @@ def plan(
         simulating = printable(shlex.join(["stripewise", "simulate", "--trace", *against]))
         gains.append(f"simulated, to compare it with others: {simulating}")
     print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole, gains)
-    if why and not made.leave:
+    if joint is not None:
+        _print_lines(tried_lines(joint))
+    if why and not (made.leave and made.replicas is None):
         typer.echo(f"leave it as it is: this plan {why}")
     if kept is not None:
         typer.echo(
@@ -382,7 +400,8 @@ def plan(
         store = "STORE" if asked.store is None else str(asked.store)
         following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
-        typer.echo(f"{output}: written; {'apply would move nothing' if made.leave else then}")
+        is_nothing = made.leave and made.replicas is None
+        typer.echo(f"{output}: written; {'apply would move nothing' if is_nothing else then}")
         if summary.later_moves and not why:
             typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
 

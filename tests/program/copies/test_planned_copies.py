@@ -1,0 +1,118 @@
+"""`plan --replicas` and `apply`: layouts and copies of one plan, in a store, beside what others made there."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, Target, stripewise
+from test_replica_verbs import READS, states
+
+KIB = 1024
+DATA = random.Random("planned").randbytes(4 << 20)
+#: One order of reads that no layout helps: by rows, and by columns on disks alone.
+DISKS = [Target(f"d{number}", "hdd", "dir", 0, 3e-3, 1e-8) for number in range(3)]
+
+
+@pytest.fixture
+def managed(make_store: Maker) -> tuple[Store, Path]:
+    """A store with the file that is read, and its trace's place."""
+    made = make_store(DISKS)
+    path = made.data / "array"
+    (made.plain / "array").write_bytes(DATA)
+    made.run("cp", made.plain / "array", path)
+    return made, path
+
+
+def planned(store: Store, path: Path, *options: str) -> tuple[Path, str]:
+    """A plan with copies, and what was said of it."""
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    if not trace.exists():
+        stripewise("run", "--trace", trace, "--store", store.root, "--", "python3", "-c", READS, path)
+        stripewise("collect", trace)
+    words = ["plan", trace, "--store", store.root, "--replicas", "8MiB", "--read-ahead", "384KiB", *options]
+    return plan, stripewise(*words, "-o", plan).out
+
+
+def test_a_plan_s_copies_are_made_and_read_from(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    plan, said = planned(store, path, "--policy", "def")
+    told = " ".join(said.split())
+    assert "copies (radar): 1 replica, 4.0 MiB of space" in told and "of the layouts alone:" in told
+    assert f"copy of {path}: " in told and "* chosen" not in told and "def * - by radar 4.0 MiB" in told
+    checked = " ".join(stripewise("plan", "--check", plan, "--store", store.root).out.split())
+    assert "copies (radar): 1 replica" in checked
+    shown = stripewise("show", plan).out
+    assert "copies (radar): 1 replica" in " ".join(shown.split())
+    made = stripewise("apply", plan, "--store", store.root).out
+    assert "array: 1 replica, 4.0 MiB" in made and states(store) == {"array": "in use"}
+    trace = store.base / "again"
+    stripewise("run", "--trace", trace, "--store", store.root, "--", "python3", "-c", READS, path)
+    stripewise("collect", trace)
+    assert "served" in stripewise("show", trace).out
+    # Applied again, nothing is made; and run after run it competes as any set.
+    again = json.loads(stripewise("apply", plan, "--store", store.root, "--json").out)
+    assert again["moved_bytes"] == 0 and again["made"] == [] and len(again["up_to_date"]) == 1
+    assert json.loads((store.root / "replicas.json").read_text())["managers"][0]["sets"][0]["file"] == str(path)
+    store.fsck()
+
+
+def test_what_best_leaves_in_place_gets_its_copies_all_the_same(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    before = stripewise("store", "layout", path).out
+    plan, _ = planned(store, path, "--time-limit", "2s")
+    data = json.loads(plan.read_text())
+    assert data["policy"] == "best" and "replicas" in data
+    made = stripewise("apply", plan, "--store", store.root).out
+    assert states(store) == {"array": "in use"}
+    if data.get("leave"):
+        assert "1 file(s) left where they lie" in made and stripewise("store", "layout", path).out == before
+
+
+def test_copies_of_other_files_stay(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    other = store.plain / "other"
+    other.write_bytes(DATA)
+    os.utime(other, (other.stat().st_atime, other.stat().st_mtime - 60))
+    trace = store.base / "other-trace"
+    stripewise("run", "--trace", trace, "--", "python3", "-c", READS, other)
+    stripewise("collect", trace)
+    stripewise("replicate", trace, "--store", store.root)
+    assert states(store) == {"other": "in use"}
+    plan, _ = planned(store, path, "--policy", "def")
+    stripewise("apply", plan, "--store", store.root)
+    assert states(store) == {"array": "in use", "other": "in use"}
+
+
+def test_a_plan_whose_copies_cannot_be_moves_nothing(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    plan, _ = planned(store, path, "--policy", "def")
+    data = json.loads(plan.read_text())
+    data["files"][0]["regions"] = [{"start": 0, "len": 4 << 20, "stripes": [["d0", 4096]]}]
+    (replica,) = data["replicas"]["sets"][0]["replicas"]
+    replica["layout"]["regions"][0]["stripes"] = [["gone", 4096]]
+    plan.write_text(json.dumps(data))
+    before = stripewise("store", "layout", path).out
+    said = stripewise("apply", plan, "--store", store.root, "--anyway", code=1).err
+    assert "replicas of" in said and "the target 'gone'" in said and "Traceback" not in said
+    assert stripewise("store", "layout", path).out == before and states(store) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--replicas", "8MiB", "--window", "1s"), "--replicas: copies stand for the whole run; leave out --window"),
+        (("--replicas", "8MiB", "--keep"), "--keep: runs follow layouts alone"),
+        (("--replicas", "8MiB", "--manager", "me"), "--manager: 'me' is not known; give one of h-pdla, s-pdla"),
+        (("--replicas", "much"), "--replicas: "),
+        (("--manager", "h-pdla"), "--manager: is for copies; give --replicas SIZE too"),
+        (("--read-ahead", "1MiB"), "--read-ahead: is for copies; give --replicas SIZE too"),
+    ],
+)
+def test_what_goes_not_with_copies_is_told(managed: tuple[Store, Path], words: tuple[str, ...], said: str) -> None:
+    store, _ = managed
+    found = stripewise("plan", store.base / "none", "--store", store.root, *words, code=2).err
+    assert said in found
