@@ -54,11 +54,25 @@ OPERATIONS = ("read", "write")
 
 @dataclass(frozen=True)
 class Part:
-    """One pattern of a run: requests of one size; `offset` has shape (processes, requests of each)."""
+    """One pattern of a run: requests of one size, or of sizes in turns, `request_bytes` being the first.
+
+    `offset` has shape (processes, requests of each).
+    """
 
     words: str
     request_bytes: int
     offset: Int
+    turns: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> Int:
+        """Of a process's requests, in their order."""
+        return np.resize(np.array(self.turns or (self.request_bytes,), dtype=np.int64), self.offset.shape[1])
+
+    @property
+    def end(self) -> int:
+        """Behind the last byte."""
+        return int((self.offset + self.size).max())
 
 
 @dataclass(frozen=True)
@@ -177,6 +191,17 @@ def tiles(processes: int, request: int, per_process: int) -> Part:
     return Part(f"{side} x {side} tiles, rows of {request}.", request, offset)
 
 
+def alternating(processes: int, turns: tuple[int, ...], per_process: int, base: int) -> Part:
+    """Each process in a region of its own, one request after another whose sizes take turns."""
+    rounds = max(1, per_process // sum(turns))
+    size = np.tile(np.array(turns, dtype=np.int64), rounds)
+    step = np.cumsum(size) - size
+    offset = base + np.arange(processes, dtype=np.int64)[:, None] * (rounds * sum(turns)) + step
+    return Part(
+        f"{processes} processes, requests of {' and '.join(map(str, turns))} in turns.", turns[0], offset, turns
+    )
+
+
 def accesses(part: Part, write: bool, start_ns: int) -> Accesses:
     """The pattern as managers get it: a formula of the rank gives its places, so all processes have one replica."""
     processes, count = part.offset.shape
@@ -187,7 +212,7 @@ def accesses(part: Part, write: bool, start_ns: int) -> Accesses:
         np.repeat(np.arange(processes, dtype=np.int64), count),
         np.full(part.offset.size, write),
         part.offset.reshape(-1),
-        np.full(part.offset.size, part.request_bytes, np.int64),
+        np.tile(part.size, processes),
         start_ns,
         start_ns + 1,
     )
@@ -201,7 +226,7 @@ def workload_of(place: Place, write: bool, seed: int) -> Workload:
     counts = [max(1, place.requests * least // part.request_bytes) for part in place.parts]
     kept = [(part, part.offset[:, :count]) for part, count in zip(place.parts, counts, strict=True)]
     offset = np.concatenate([each for _, each in kept], axis=1)
-    size = np.concatenate([np.full(each.shape[1], part.request_bytes, np.int64) for part, each in kept])
+    size = np.concatenate([part.size[: each.shape[1]] for part, each in kept])
     start = np.cumsum(random.exponential(THINK_S * 1e9, offset.shape).astype(np.int64) + 1, axis=1)
     rows = np.zeros(offset.size, REQUEST_DTYPE)
     rows["start_ns"] = rows["end_ns"] = start.reshape(-1)
@@ -211,7 +236,7 @@ def workload_of(place: Place, write: bool, seed: int) -> Workload:
 
 
 def _end(place: Place) -> int:
-    return max(int(part.offset.max()) + part.request_bytes for part in place.parts)
+    return max(part.end for part in place.parts)
 
 
 def replicas_of(
