@@ -266,8 +266,8 @@ WORDS: dict[str, Entry] = {
     "ordinal": Entry("Which collective call of its session a call is, from 0."),
     "parent": Entry("Of a traced call: the MPI-IO call that caused it."),
     "rank": Entry("Number of an MPI process, from 0."),
-    "small": Entry("Of a request: below 64 KiB."),
-    "medium": Entry("Of a request: 64 KiB to 1 MiB."),
+    "small": Entry("Of a request: up to 64 KiB."),
+    "medium": Entry("Of a request: above 64 KiB, up to 1 MiB."),
     "large": Entry("Of a request: above 1 MiB."),
     "trace": Entry("What a run did to its files: every call, its time, place and size."),
 }  # fmt: skip

@@ -15,6 +15,9 @@ MB = 10**6
 GRANULE_BYTES = 4096
 #: The request size assumed where none was seen.
 STRIPE_FALLBACK_BYTES = 64 * KIB
+#: Requests up to this are small: they pay more for their start than for their bytes on any disk. It is the size of
+#: HDF5's sieve buffer, so what that reads counts.
+SMALL_BYTES = 64 * KIB
 #: File offsets stay below this (docs/formats.md, Layout file).
 OFFSET_BYTES_MAX = 1 << 62
 

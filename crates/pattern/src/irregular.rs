@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::Record;
 
-/// Below this a request is small, above [`LARGE_BYTES`] it is large (bytes).
+/// Up to this a request is small, above [`LARGE_BYTES`] it is large (bytes).
 pub const SMALL_BYTES: i64 = 64 << 10;
 /// See [`SMALL_BYTES`].
 pub const LARGE_BYTES: i64 = 1 << 20;
@@ -72,7 +72,7 @@ impl Irregular {
             found.size_max = found.size_max.max(record.size);
             let [small, medium, large] = &mut found.size_classes;
             *match record.size {
-                size if size < SMALL_BYTES => small,
+                size if size <= SMALL_BYTES => small,
                 size if size <= LARGE_BYTES => medium,
                 _ => large,
             } += 1;

@@ -1,10 +1,10 @@
 """Every number by which a finding is made, with its reason; docs/traces/showing.md lists them."""
 
-from ..units import KIB, MIB
+from .. import units
+from ..units import MIB
 
-#: Requests up to this pay more for their start than for their bytes on any disk (workload.md, Patterns: small). It is
-#: the size of HDF5's sieve buffer, so what that reads counts.
-SMALL_BYTES = 64 * KIB
+#: Small requests, as patterns call them, too.
+SMALL_BYTES = units.SMALL_BYTES
 #: What requests are advised to be joined to: a stripe of Lustre by default.
 JOINED_BYTES = MIB
 #: Size of ROMIO's collective buffer where nobody asks for another (`cb_buffer_size`).

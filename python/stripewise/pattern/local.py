@@ -13,8 +13,7 @@ from .. import native
 from .records import FileRecords, Kind
 from .tree import Skeleton, Tree, skeleton, tree_of
 
-#: Below this a request is small, above the other it is large.
-SMALL_BYTES = 64 << 10
+#: Requests above this are large, up to `units.SMALL_BYTES` they are small.
 LARGE_BYTES = 1 << 20
 #: Intervals are fixed where those from the first to the last decile lie within so much of the median.
 FIXED_WITHIN = 0.1

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 
-from ..units import GIB, KIB, MIB, format_size, time_text
-from .local import LARGE_BYTES, SMALL_BYTES, Distribution, Segment
+from ..units import GIB, KIB, MIB, SMALL_BYTES, format_size, time_text
+from .local import LARGE_BYTES, Distribution, Segment
 from .ranks import RankFormula
 from .records import Kind
 from .together import GlobalPattern
@@ -28,7 +28,7 @@ def size_text(count: int) -> str:
 
 def size_class(count: int) -> str:
     """small, medium or large (workload.md, Patterns)."""
-    return "small" if count < SMALL_BYTES else "medium" if count <= LARGE_BYTES else "large"
+    return "small" if count <= SMALL_BYTES else "medium" if count <= LARGE_BYTES else "large"
 
 
 def ranks_text(ranks: Sequence[int], processes: int, is_ranked: bool = True) -> str:

@@ -27,7 +27,7 @@ def test_patterns_of_the_mpi_layer_are_those_behind_the_view(scratch: Path, coll
     told = stripewise("patterns", trace, "--layer", "mpi", "--file", scratch / "out").out
     for verb in ("writes", "reads"):
         assert (
-            f"Each of 3 ranks {verb} 32 medium requests of 64 KiB strided, one every 192 KiB, "
+            f"Each of 3 ranks {verb} 32 small requests of 64 KiB strided, one every 192 KiB, "
             "rank r from r x 64 KiB on; together they cover 0 B to 6 MiB exactly once." in told
         ), told
 

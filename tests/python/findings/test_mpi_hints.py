@@ -66,6 +66,25 @@ def test_interleaved_writes_know_the_hints(tmp_path, hints, advice):
     assert found.cause == "interleaved" and advice in found.advice
 
 
+def test_interleaved_calls_that_are_collective_already_need_the_hint_alone(tmp_path):
+    rows = [(k % 4, "mpi_write_all", "/d/f", k * 2 * KIB, 2 * KIB) for k in range(1024)]
+    rows += [(rank, "write", *others) for rank, _, *others in rows]
+    run = hinted(tmp_path / "t", rows, given={"romio_cb_write": "disable"})
+    run.files[0].layers = (MpiCalls("write", 1024, 1024, 256, 2 * MIB, 1024, 4, 2 * KIB, 1024, 2 * MIB),)
+    (found,) = findings_of(run, DEFAULT_CLUSTER)
+    said = "set the hint romio_cb_write to enable (the program gave disable), so that aggregators join them"
+    assert found.cause == "interleaved" and found.advice == said
+
+
+@pytest.mark.parametrize(("op", "has_copies"), [("read", True), ("write", False)])
+def test_programs_without_mpi_io_hear_nothing_of_it(tmp_path, op, has_copies):
+    rows = [(k % 4, op, "/d/f", k * 2 * KIB, 2 * KIB) for k in range(1024)]
+    (found,) = findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)
+    assert found.cause == "interleaved" and "MPI" not in found.advice and "romio" not in found.advice
+    assert found.advice.startswith(f"have each process {op} a contiguous part of the file, in requests of 1.0 MiB")
+    assert ("'stripewise replicate TRACE'" in found.advice) == has_copies
+
+
 @pytest.mark.parametrize(
     ("in_force", "is_buffer"), [({}, True), ({"cb_buffer_size": "65536"}, True), ({"cb_buffer_size": "4194304"}, False)]
 )

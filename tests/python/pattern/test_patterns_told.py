@@ -27,7 +27,7 @@ GOLDEN = {
         "256 KiB on; together they cover 0 B to 64 MiB exactly once.",
     ],
     "mpiio_strided": [
-        "Each of 8 ranks writes 128 medium requests of 64 KiB strided, one every 512 KiB, rank r from r "
+        "Each of 8 ranks writes 128 small requests of 64 KiB strided, one every 512 KiB, rank r from r "
         "x 64 KiB on; together they cover 0 B to 64 MiB exactly once.",
     ],
     "mpiio_nested": [
@@ -36,11 +36,11 @@ GOLDEN = {
         "cover 0 B to 256 MiB exactly once.",
     ],
     "mpiio_tiles": [
-        "Each of 8 ranks writes 128 medium requests of 64 KiB strided, one every 256 KiB, rank r from (r "
+        "Each of 8 ranks writes 128 small requests of 64 KiB strided, one every 256 KiB, rank r from (r "
         "div 4) x 32 MiB + (r mod 4) x 64 KiB on; together they cover 0 B to 64 MiB exactly once.",
     ],
     "piobench_sequential": [
-        "Each of 8 ranks writes 256 medium requests of 64 KiB contiguously, rank r from r x 16 MiB on; "
+        "Each of 8 ranks writes 256 small requests of 64 KiB contiguously, rank r from r x 16 MiB on; "
         "together they cover 0 B to 128 MiB exactly once.",
     ],
     "piobench_simple_strided": [
@@ -110,7 +110,7 @@ GOLDEN = {
         "aligned to 256 KiB.",
     ],
     "mpiio_zipf": [
-        "Each of 8 ranks reads 300 medium requests of 64 KiB at random offsets in 0 B to 64 MiB, aligned "
+        "Each of 8 ranks reads 300 small requests of 64 KiB at random offsets in 0 B to 64 MiB, aligned "
         "to 64 KiB.",
     ],
     "piobench_random_strided": [
@@ -147,7 +147,7 @@ PLAIN = {
         ("read", i * MIB, 2 * MIB) for i in range(50)
     ],
     "The process writes the same 512 B 90 times, from 1 KiB on.": [("write", KIB, 512)] * 90,
-    "The process writes 16 medium requests of 64 KiB contiguously, the whole repeated 3 times, from 0 B on.": [
+    "The process writes 16 small requests of 64 KiB contiguously, the whole repeated 3 times, from 0 B on.": [
         ("write", i * 64 * KIB, 64 * KIB) for _ in range(3) for i in range(16)
     ],
     "The process in turn reads 4 KiB and writes 4 KiB, 40 rounds, moving on by 4 KiB, from 0 B on.": [
@@ -198,7 +198,7 @@ def test_blocks_at_random_places_are_told(tmp_path):
     draw = random.Random(4)
     starts = [draw.randrange(1000) * MIB for _ in range(60)]
     assert one(tmp_path, [("read", at + i * 64 * KIB, 64 * KIB) for at in starts for i in range(16)]).endswith(
-        "aligned to 1 MiB; in each block 16 medium requests of 64 KiB contiguously."
+        "aligned to 1 MiB; in each block 16 small requests of 64 KiB contiguously."
     )
 
 
@@ -278,7 +278,7 @@ def test_the_json_has_every_aspect(tmp_path):
     value = json.loads(json.dumps(report.as_json()))
     [pattern] = value["files"][0]["patterns"]
     assert {key: pattern[key] for key in ("operation", "spatial", "size_class", "repetitions", "temporal")} == {
-        "operation": "write", "spatial": "strided", "size_class": "medium", "repetitions": 1, "temporal": "random",
+        "operation": "write", "spatial": "strided", "size_class": "small", "repetitions": 1, "temporal": "random",
     }  # fmt: skip
     assert pattern["formulas"]["grid"] == [4]
     assert pattern["formulas"]["numbers"][0] == {"what": "at", "constant": 0, "coefficients": [32 * MIB, 64 * KIB]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ...cluster import Cluster, Target
 from ...units import GRANULE_BYTES, format_size
@@ -13,20 +12,13 @@ from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..price import is_on_ssds, load_of, saved
+from ..strides import is_strided
 
 
 def _have_room(servers: Sequence[Target], hot_bytes: int) -> bool:
     """For an equal share on each, as they are priced; 0 usable bytes are as many as the file system has."""
     share = -(-hot_bytes // len(servers))
     return all(each.usable_bytes == 0 or each.usable_bytes >= share for each in servers)
-
-
-def _is_strided(rank: npt.NDArray[np.int64], offset: npt.NDArray[np.int64]) -> bool:
-    """Whether places follow one stride, however often the whole is repeated: neither random nor one region."""
-    steps = np.diff(offset)[rank[1:] == rank[:-1]]
-    steps = steps[steps != 0]
-    most = int(np.unique(steps, return_counts=True)[1].max(initial=0))
-    return most > 0 and most >= choices.STRIDED * len(steps)
 
 
 def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -36,7 +28,7 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
     if count < choices.REQUESTS_MIN or (apart := 1 - float(file.follows[reads].mean())) <= choices.MOST:
         return None
     offset = file.offset[reads]
-    if _is_strided(file.rank[reads], offset):
+    if is_strided(file.rank[reads], offset):
         return None
     extent = file.extent
     median = int(np.median(file.size[reads]))

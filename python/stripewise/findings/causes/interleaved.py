@@ -11,6 +11,7 @@ from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..mpi_hints import already, set_hint
 from ..price import load_of, saved
+from ..strides import is_strided
 
 
 def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -44,18 +45,34 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
             ),
             saved(now, then),
             f"against the same bytes in requests of {format_size(block)}",
-            _advice(file, write),
+            _advice(file, write) if is_mpi_io(file) else _advice_to_posix(write, is_strided(rank, offset)),
         )
     return None
+
+
+def is_mpi_io(file: FileFacts) -> bool:
+    """Whether MPI-IO has used the file: the trace has its calls, or hints of it."""
+    return file.wanted is not None or file.hints is not None
 
 
 def _advice(file: FileFacts, write: bool) -> str:
     """What has aggregators join the requests; the hint does so for collective calls alone."""
     op = "write" if write else "read"
     key, use = f"romio_cb_{op}", f"use collective {op}s (MPI_File_{op}_all)"
-    if (told := already(file.hints, key, "enable")) is None:
-        return f"{use}, or {set_hint(file.hints, key, 'enable')}, so that aggregators join them"
     calls = next((each for each in file.layers if each.op == op), None)
-    if calls is not None and calls.collective == calls.calls:
+    are_collective = calls is not None and calls.collective == calls.calls
+    if (told := already(file.hints, key, "enable")) is None:
+        hint = set_hint(file.hints, key, "enable")
+        return f"{hint if are_collective else f'{use}, or {hint}'}, so that aggregators join them"
+    if are_collective:
         return f"{op} more in each collective call: {told}"
     return f"{use}, so that aggregators join them: {told}, and is for such calls alone"
+
+
+def _advice_to_posix(write: bool, in_strides: bool) -> str:
+    """What a program without MPI-IO can do, and copies for reads that follow a stride."""
+    op = "write" if write else "read"
+    advice = f"have each process {op} a contiguous part of the file, in requests of {format_size(choices.JOINED_BYTES)}"
+    if not write and in_strides:
+        advice += "; 'stripewise replicate TRACE' shows what a copy in the order of the reads gains"
+    return advice
