@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import StripewiseError
-from ..files.parts import ANYBODY, read_part
+from ..files.parts import ANYBODY, is_read_only, read_part
 from ..setup.remarks import on_one_device
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
 from ..store.nameless import cure, nameless
-from ..store.room import SMALL_MEANS, room_bytes, small_targets
+from ..store.room import READ_ONLY, READ_ONLY_CURE, SMALL_MEANS, room_bytes, small_targets
 from ..units import format_size
 from .finding import Examined, Finding, bad, note, ok
 
@@ -166,8 +166,8 @@ def _target(name: str, path: Path, away: str | None) -> Iterator[Finding]:
         yield bad(f"target {name}: {what or away}", f"{how}; {_UNTIL_THEN}")
         return
     space = os.statvfs(path)
-    if space.f_flag & os.ST_RDONLY:
-        yield bad(f"target {name}: {path} is mounted read-only", "mount it for writing")
+    if is_read_only(path):
+        yield bad(f"target {name}: {path} {READ_ONLY}", READ_ONLY_CURE)
     elif not os.access(path, os.W_OK | os.X_OK):
         yield bad(
             f"target {name}: {path} may not be written by this user", "give permission, or programs cannot create files"

@@ -207,9 +207,16 @@ def check_output_directory(path: Path, flag: str = "-o") -> None:
     _check_writable(there, flag, "another directory")
 
 
+def is_read_only(directory: Path) -> bool:
+    """Whether the file system of a directory is mounted read-only; not where that cannot be asked."""
+    try:
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
 def _check_writable(directory: Path, flag: str, cure: str) -> None:
     if os.access(directory, os.W_OK | os.X_OK):
         return
-    read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
-    why = "its file system is read-only" if read_only else "permission denied"
+    why = "its file system is read-only" if is_read_only(directory) else "permission denied"
     raise UsageError(f"{flag}: {directory} cannot be written to ({why}); give {cure}")

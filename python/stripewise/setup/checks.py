@@ -14,6 +14,7 @@ from pathlib import Path
 from .. import native
 from ..cluster.cluster import toml_string
 from ..errors import StoreError, UsageError
+from ..files.parts import is_read_only
 from ..store.config import STORE_PATH_BYTES_MAX
 from ..store.owned import IDENTITY, UNFINISHED
 
@@ -171,7 +172,7 @@ def check_directory(path: Path) -> None:
 
 
 def _check_writable(path: Path, where: str) -> None:
-    if os.statvfs(path).f_flag & os.ST_RDONLY:
+    if is_read_only(path):
         raise StoreError(f"{where}{path} is mounted read-only; mount it for writing, or give another directory")
     if not os.access(path, os.W_OK | os.X_OK):
         raise StoreError(

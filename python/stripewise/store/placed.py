@@ -15,7 +15,7 @@ from .. import native
 from ..errors import NoSpaceError, StoreError
 from ..layout import Layout, from_indexes, layout_json, target_bytes
 from ..units import format_size
-from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes
+from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes, read_only_targets
 from .store import Store
 
 
@@ -122,9 +122,11 @@ def allocated_bytes(store: Store, identity: str, endings: Iterable[str] = PLANE_
 
 def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> None:
     """NoSpaceError where all of the files, laid out as wanted, would not fit a target; holes count as full only as far
-    as a file has data. Said before anything moves; a mover looks again, file by file.
+    as a file has data. StoreError where a target that takes part is mounted read-only. Said before anything moves; a
+    mover looks again, file by file.
     """
     growth: dict[str, int] = {}
+    changed: set[str] = set()
     for file, layout in wanted:
         held = allocated_bytes(store, file.id)
         data = sum(held.values())
@@ -132,6 +134,11 @@ def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> Non
             growth[name] = growth.get(name, 0) + min(count, data)
         for name, count in held.items():
             growth[name] = growth.get(name, 0) - count
+        if layout.regions != file.layout.regions:
+            changed |= {name for each in (file.layout, layout) for region in each.regions for name, _ in region.stripes}
+    for name, why in read_only_targets(store).items():
+        if name in changed:
+            raise StoreError(f"{why}; nothing can be moved to it or from it until then")
     room = known_room_bytes(store, store.devices())
     for target in store.config.cluster.targets:
         free = room[target.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from typing import Any
 
 from .. import native
 from ..cluster import Cluster, Target
+from ..files.parts import is_read_only
 from ..layout import Layout, Region, Stripes, from_indexes, to_indexes
 from ..units import format_size
 from .store import Store
@@ -29,6 +31,8 @@ SMALL_MEANS = (
     "new files put little or nothing there, and plans ('stripewise plan', 'tune') use what is left for the parts of "
     "files that are used most"
 )
+#: Said of a target's directory that nobody can write, and what helps.
+READ_ONLY, READ_ONLY_CURE = "is mounted read-only", "mount it for writing"
 #: A store is full with no more than so many bytes free, and no more than such a part of all.
 FULL_BYTES, FULL = 64 << 20, 0.02
 
@@ -86,10 +90,43 @@ def _left(target: Target, room: int) -> float:
 def held_bytes(directory: Path) -> int:
     """What the objects in a target's directory take of its disk."""
     endings = (*PLANE_ENDINGS, REPLICA_ENDING)
+    blocks = 0
     with os.scandir(directory) as entries:
-        return sum(each.stat(follow_symlinks=False).st_blocks for each in entries if each.name.endswith(endings)) * (
-            BLOCK_BYTES
-        )
+        for each in entries:
+            if each.name.endswith(endings):
+                # A program may remove it meanwhile.
+                with contextlib.suppress(FileNotFoundError):
+                    blocks += each.stat(follow_symlinks=False).st_blocks
+    return blocks * BLOCK_BYTES
+
+
+def used_bytes(store: Store) -> dict[str, int]:
+    """What each target holds, holes left out, as capacities are held against; of one that cannot be looked at, what
+    the layouts of all files put there, holes counted as full.
+    """
+    used, unseen = {}, []
+    away = {str(row["name"]) for row in store.devices() if row.get("away")}
+    for target in store.config.cluster.targets:
+        if target.state == "removed":
+            continue
+        try:
+            if target.name not in away:
+                used[target.name] = held_bytes(target.path)
+                continue
+        except OSError:
+            pass
+        unseen.append(target.name)
+    laid_out = store.used_by_others(()) if unseen else {}
+    return used | {name: laid_out.get(name, 0) for name in unseen}
+
+
+def read_only_targets(store: Store) -> dict[str, str]:
+    """Targets of which nothing can be written, and the sentence that says so with its cure."""
+    return {
+        target.name: f"target {target.name}: {target.path} {READ_ONLY}; {READ_ONLY_CURE}"
+        for target in store.config.cluster.targets
+        if target.state != "removed" and is_read_only(target.path)
+    }
 
 
 def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity: str) -> Layout:
@@ -124,9 +161,10 @@ def fills(stripes: Stripes, room: Mapping[str, int]) -> float:
 def full_text(store: Store) -> str:
     """That the active targets that are there have next to no room, and what helps; empty where they have some."""
     room = known_room_bytes(store, store.devices())
-    active = store.config.cluster.active
+    read_only = read_only_targets(store)
+    active = [target for target in store.config.cluster.active if target.name not in read_only]
     free = sum(room.get(target.name) or 0 for target in active)
-    used = sum(store.used_by_others(()).values())
+    used = sum(used_bytes(store).values())
     if free > min(FULL_BYTES, FULL * (used + free)) or all(room.get(each.name) is None for each in active):
         return ""
     root = shlex.quote(str(store.root))
@@ -138,8 +176,8 @@ def full_text(store: Store) -> str:
 
 
 def small_targets(store: Store) -> dict[str, int]:
-    """Active targets with much less room than the largest has, and their room; not those that are away."""
-    active = {target.name for target in store.config.cluster.active}
+    """Active targets with much less room than the largest has, and their room; not those that are away or read-only."""
+    active = {target.name for target in store.config.cluster.active} - read_only_targets(store).keys()
     room = known_room_bytes(store, store.devices())
     known = {name: free for name, free in room.items() if name in active and free is not None}
     return {name: free for name, free in known.items() if free < SMALL * max(known.values())}

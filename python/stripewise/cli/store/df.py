@@ -13,7 +13,7 @@ from ...layout import target_bytes
 from ...store import Store
 from ...store.copies.build import is_container
 from ...store.nameless import cure, nameless
-from ...store.room import SMALL_MEANS, full_text, known_room_bytes, small_targets
+from ...store.room import SMALL_MEANS, full_text, known_room_bytes, read_only_targets, small_targets, used_bytes
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table, wrapped
@@ -23,12 +23,13 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
     """Show used and free space of the targets of a store.
 
     Active targets on one file system split its free space, so the sum is what new files can take; a draining one has
-    no part in it. A target is away when its directory is missing or does not say that it is this store's.
+    no part in it, nor has one that is mounted read-only. Used is what is allocated, so holes take nothing. A target is
+    away when its directory is missing or does not say that it is this store's.
     """
     opened = Store(store)
     devices = opened.devices()
     rows, room = {str(row["name"]): row for row in devices}, known_room_bytes(opened, devices)
-    used = opened.used_by_others(())
+    used, read_only = used_bytes(opened), read_only_targets(opened)
     copies = _containers(opened)
     targets = [target for target in opened.config.cluster.targets if target.state != "removed"]
     found: list[dict[str, Any]] = [
@@ -38,6 +39,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             "state": target.state,
             "used_bytes": used.get(target.name, 0),
             "free_bytes": room[target.name],
+            "read_only": target.name in read_only,
             "files": _without(rows[target.name]["files"], copies.count(target.name)),
             "copies": copies.count(target.name),
         }
@@ -51,12 +53,13 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         return
     made = table("", "target", "class", "used", "free", "use%", "files")
     for row in found:
-        away, is_active = row["free_bytes"] is None, row["state"] == "active"
+        away = "away" if row["free_bytes"] is None else "read-only" if row["read_only"] else ""
+        is_active = row["state"] == "active"
         made.add_row(
             row["name"],
             row["class"] if is_active else f"{row['class']} ({row['state']})",
             format_size(row["used_bytes"]),
-            "away" if away else format_size(row["free_bytes"]) if is_active else "-",
+            away or (format_size(row["free_bytes"]) if is_active else "-"),
             "-" if away or not is_active else _percent(row["used_bytes"], row["free_bytes"]),
             "-" if row["files"] is None else f"{row['files']:,}",
         )
@@ -68,6 +71,8 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             if target.is_active:
                 lays = f"'stripewise store drain {store} {target.name}' lays them elsewhere"
                 typer.echo(printable(f"new files, which take a part of every target, fail until then; {lays}"))
+    for why in read_only.values():
+        typer.echo(wrapped(printable(f"{why}; what lies there can be read, new files go to the others until then")))
     if copies:
         typer.echo(f"copies are no files here, but take room: 'stripewise store replica ls {printable(str(store))}'")
     if gone.ids:
