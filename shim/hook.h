@@ -81,10 +81,10 @@ static inline long ret(long r)
         if (e_ & SW_TRACED) {                                             \
             uint64_t t_ = sw_tracing ? sw_ticks() : 0;                    \
             long c_ = (e_ & SW_COPIED) ? copied : SW_PASS;                \
-            int is_copy_ = c_ >= SW_FROM_COPY;                            \
-            if (is_copy_) c_ -= SW_FROM_COPY;                             \
+            uint32_t by_ = c_ > 0 ? (uint32_t)(c_ >> SW_COPY_SHIFT) : 0;  \
+            c_ -= (long)by_ << SW_COPY_SHIFT;                             \
             __typeof__(plain) r_ = c_ == SW_PASS ? plain : (__typeof__(plain))ret(c_); \
-            if (t_) sw_traced(fd, is_copy_ ? OP_READ | SW_BY_COPY : OP_READ, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
+            if (t_) sw_traced(fd, OP_READ | by_ << SW_BY_SHIFT, (uint64_t)(at), (uint64_t)(asked), r_, t_); \
             return r_;                                                    \
         }                                                                 \
         return ret(managed);                                              \

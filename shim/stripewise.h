@@ -11,8 +11,8 @@
 #define SW_TRACED 0x40000000u   /* a plain file whose calls are recorded */
 #define SW_COPIED 0x20000000u   /* beside it: its reads may be served from copies */
 #define SW_INTERNAL 0x80000000u /* one of the library's own */
-#define SW_BY_COPY 0x10000u     /* beside an operation that is recorded: a copy has served it */
-#define SW_FROM_COPY (1L << 62) /* beside the bytes that a copy has given */
+#define SW_BY_SHIFT 16          /* above an operation that is recorded: the number of the replica that has served it, plus one */
+#define SW_COPY_SHIFT 32        /* above the bytes that a replica has given: the same */
 #define SW_PASS (-4096L)        /* not ours: do the plain call */
 
 extern uint32_t sw_fds[SW_FDS];

@@ -36,8 +36,8 @@ fuzz_target!(|data: &[u8]| {
             assert!(at < record.original.size);
             // Another may answer, with finer blocks; the byte is the same one.
             let found = record.lookup(at, 1, &history).expect("a copy of it");
-            let by = record.replicas().filter(|other| other.domain_base <= found).last().expect("a domain");
-            assert_eq!(by.inverse(ReplicaOffset(found - by.domain_base)), Some(Logical(at)));
+            let by = record.replicas().nth(found.replica as usize).expect("a replica");
+            assert_eq!(by.inverse(ReplicaOffset(found.at - by.domain_base)), Some(Logical(at)));
         }
     }
     assert_eq!(record.lookup(record.original.size, 1, &history), None);

@@ -17,7 +17,7 @@ use crate::store::part::{self, Held, borrow};
 use crate::store::{self, take_file};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stripewise_store::copies::{DROPPED, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
+use stripewise_store::copies::{DROPPED, Found, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
 use stripewise_store::ctl::Ctl;
 use stripewise_store::marks::{self, Marks};
 use stripewise_target::time::now_ns;
@@ -273,9 +273,9 @@ impl Counted {
         self.container
     }
 
-    /// The first byte in the container of `len` bytes at `at` of the file.
+    /// Where the container has `len` bytes at `at` of the file, and by which replica.
     #[inline]
-    pub fn place_of(&self, at: u64, len: u64) -> Option<u64> {
+    pub fn place_of(&self, at: u64, len: u64) -> Option<Found> {
         self.record.lookup(at, len, &self.kept.history)
     }
 

@@ -178,29 +178,28 @@ fn put_data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: 
     let Ok(open) = open::another(fd) else { return };
     let (done, errno) = split(result);
     let mut bits = flags::MANAGED | if open.is_append() { flags::APPEND } else { 0 };
-    if op == Op::Read && managed::was_copied() {
-        bits |= flags::COPIED;
-    }
+    let (copied, aux) = record::read_from(if op == Op::Read { managed::was_copied() } else { None });
+    bits |= copied;
     let offset = if at == u64::MAX {
         bits |= flags::IMPLICIT_OFFSET;
         sys::lseek(open.offset_fd(fd), 0, libc::SEEK_CUR).unwrap_or(0).saturating_sub(done.max(0) as u64)
     } else {
         at
     };
-    put(open.trace_id.load(Ordering::Relaxed), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux: 0 });
+    put(open.trace_id.load(Ordering::Relaxed), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux });
 }
 
-/// `SW_BY_COPY` of the shim.
-const BY_COPY: u32 = 0x10000;
+/// `SW_BY_SHIFT` of the shim.
+const BY_SHIFT: u32 = 16;
 
-/// A call on a plain descriptor, from the shim: `done` is the C library's result, errno still stands; `op` has BY_COPY beside it where a copy has
-/// served it.
+/// A call on a plain descriptor, from the shim: `done` is the C library's result, errno still stands; above `op` stands the number of the replica that has
+/// served it, plus one.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, start: u64) {
     let errno = if done < 0 { c_errno() } else { 0 };
     let entry = fds::entry(fd);
-    let mut bits = if op & BY_COPY != 0 { flags::COPIED } else { 0 };
-    let Some(op) = u16::try_from(op & !BY_COPY).ok().and_then(Op::from_number) else { return };
+    let (mut bits, by) = record::read_from((op >> BY_SHIFT).checked_sub(1));
+    let Some(op) = Op::from_number(op as u16) else { return };
     let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
     // Served from copies, and not recorded.
     if id == 0 {
@@ -212,14 +211,15 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
     } else {
         at
     };
-    put(id, fd, start, &Call { op, offset, requested: asked, done, errno, flags: bits, aux: if op == Op::Seek { asked as u32 } else { 0 } });
+    put(id, fd, start, &Call { op, offset, requested: asked, done, errno, flags: bits, aux: if op == Op::Seek { asked as u32 } else { by } });
 }
 
-/// A read of a plain file that a copy has served inside an MPI-IO call: recorded as if its descriptor had been asked for it, between these ticks.
-pub fn served(fd: i32, offset: u64, bytes: u64, between: (u64, u64)) {
+/// A read of a plain file that a replica has served inside an MPI-IO call: recorded as if its descriptor had been asked for it, between these ticks.
+pub fn served(fd: i32, (offset, bytes): (u64, u64), replica: u32, between: (u64, u64)) {
     let id = open::of_entry(fds::entry(fd)).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
     if id != 0 {
-        let call = Call { op: Op::Read, offset, requested: bytes, done: bytes as i64, errno: 0, flags: flags::COPIED, aux: 0 };
+        let (flags, aux) = record::read_from(Some(replica));
+        let call = Call { op: Op::Read, offset, requested: bytes, done: bytes as i64, errno: 0, flags, aux };
         put_between(id, fd, between, &call);
     }
 }

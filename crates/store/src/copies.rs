@@ -94,6 +94,15 @@ pub struct Record<'a> {
     index: Option<ReplicaIndex<'a>>,
 }
 
+/// Where a replica has the bytes of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The first of them in the container.
+    pub at: u64,
+    /// Number of the replica, in the order of their domains.
+    pub replica: u32,
+}
+
 /// How much of a request replicas hold.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Pieces {
@@ -196,15 +205,15 @@ impl<'a> Record<'a> {
 
     /// Where in the container `[at, at + len)` of the plain file stands: a replica has one block that holds it all, the finest of those.
     ///
-    /// `history` is the caller's, initially 0 ([`ReplicaIndex::lookup`]).
+    /// `history` is the caller's, initially 0 ([`ReplicaIndex::lookup`]); whatever it is, the same replica is found.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, at: u64, len: u64, history: &AtomicU32) -> Option<u64> {
+    pub fn lookup(&self, at: u64, len: u64, history: &AtomicU32) -> Option<Found> {
         let hit = match &self.index {
             Some(index) => index.lookup(Logical(at), len, history)?,
             None => self.view.replica_lookup(Logical(at), len)?,
         };
-        Some(self.view.replica(hit.index)?.domain_base + hit.offset.0)
+        Some(Found { at: self.view.replica(hit.index)?.domain_base + hit.offset.0, replica: hit.index as u32 })
     }
 
     /// Whether the file is still the one whose bytes were copied.
@@ -341,7 +350,8 @@ mod tests {
                 let (block, within) = (at / BLOCK, at % BLOCK);
                 let (row, column) = (block / count, block % count);
                 let domain = (50 * BLOCK).next_multiple_of(4096);
-                assert_eq!(record.lookup(at, BLOCK - within, &history), Some(column * domain + row * BLOCK + within));
+                let found = Found { at: column * domain + row * BLOCK + within, replica: column as u32 };
+                assert_eq!(record.lookup(at, BLOCK - within, &history), Some(found));
                 assert_eq!(record.lookup(at, BLOCK - within + 1, &history), None);
             }
         }

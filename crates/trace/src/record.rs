@@ -38,6 +38,15 @@ pub mod flags {
     pub const COPIED: u32 = 1 << 13;
 }
 
+/// Flags and aux of a read by the number of the replica that has served it: a read without a number is not of replica 0.
+#[must_use]
+pub const fn read_from(replica: Option<u32>) -> (u32, u32) {
+    match replica {
+        Some(number) => (flags::COPIED, number + 1),
+        None => (0, 0),
+    }
+}
+
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
         /// What was called. The numbers are the on-disk form and never change; 100 and up are of the mpi layer.
@@ -69,7 +78,7 @@ ops! {
     /// open, openat, creat: aux = flags, done = descriptor or -1.
     Open = 1, "open";
     Close = 2, "close";
-    /// read, pread, readv, ...
+    /// read, pread, readv, ...: aux = 1 + number of the replica that served it, where it was read from a copy; 0 = of none, or of one not known.
     Read = 3, "read";
     /// write, pwrite, writev, ...
     Write = 4, "write";
@@ -261,6 +270,13 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_read_of_the_first_replica_is_told_from_one_of_none() {
+        assert_eq!(read_from(None), (0, 0));
+        assert_eq!(read_from(Some(0)), (flags::COPIED, 1));
+        assert_eq!(read_from(Some(4095)), (flags::COPIED, 4096));
+    }
 
     #[test]
     fn every_operation_has_its_own_number_and_name() {

@@ -3,33 +3,45 @@
 
 use super::{PASS, offset, one};
 use crate::base::sys::{self, Sys, to_c};
-use crate::base::vector::Buffers;
+use crate::base::vector::{Buffers, REQUEST_MAX};
 use crate::copies;
 use crate::io;
 use crate::mpi;
 use crate::open::{self, Use, of_copied};
 use libc::{iovec, off_t};
 
-/// `SW_FROM_COPY` of the shim.
-const FROM_COPY: i64 = 1 << 62;
+/// `SW_COPY_SHIFT` of the shim: above these bits of a result stands the number of the replica that has given the bytes, plus one. A request has fewer bytes
+/// than 2^31, a file fewer replicas than 2^16.
+const COPY_SHIFT: u32 = 32;
+const _: () = assert!(stripewise_layout::MAX_REPLICAS < 1 << 16 && REQUEST_MAX < 1 << COPY_SHIFT);
 
-/// All bytes of the request, from a copy; `None` where the plain file is to be read.
-fn from_copy(open: &Use, fd: i32, buffers: &Buffers<'_>, at: u64) -> Option<u64> {
+/// All bytes of the request from a copy, and by which replica; `None` where the plain file is to be read.
+fn from_copy(open: &Use, fd: i32, buffers: &Buffers<'_>, at: u64) -> Option<(u64, u32)> {
     let (copies, len) = (copies::counted(open.copies()?, fd)?, buffers.len());
-    let read = io::read_file(copies.container(), buffers, copies.place_of(at, len)?, 0).ok()?;
-    (read == len && copies.still_count()).then_some(read)
+    let from = copies.place_of(at, len)?;
+    let read = io::read_file(copies.container(), buffers, from.at, 0).ok()?;
+    (read == len && copies.still_count()).then_some((read, from.replica))
+}
+
+/// What stands above the bytes that a replica has given.
+fn mark(replica: u32) -> i64 {
+    (i64::from(replica) + 1) << COPY_SHIFT
 }
 
 fn served(fd: i32, buffers: Sys<Buffers<'_>>, at: off_t) -> i64 {
     let work = || from_copy(&of_copied(fd).ok()?, fd, &buffers.ok()?, offset(at).ok()?);
-    work().map_or(PASS, |n| n as i64 + FROM_COPY)
+    work().map_or(PASS, |(n, replica)| n as i64 + mark(replica))
 }
 
 fn served_at_offset(fd: i32, buffers: Sys<Buffers<'_>>, plain: impl FnOnce() -> Sys<u64>) -> i64 {
     let mut by_copy = 0;
     let work = || {
         let (open, buffers) = (of_copied(fd).ok()?, buffers.ok()?);
-        let copy = |at| from_copy(&open, fd, &buffers, at).inspect(|_| by_copy = FROM_COPY);
+        let copy = |at| {
+            let (n, replica) = from_copy(&open, fd, &buffers, at)?;
+            by_copy = mark(replica);
+            Some(n)
+        };
         open.read_plain_at_offset(fd, copy, plain)
     };
     work().map_or(PASS, |result| to_c(result.map(|n| n as i64 + by_copy)))

@@ -256,16 +256,16 @@ fn kept_at(place: u32) -> Option<&'static Kept> {
     KEPT.get(place.checked_sub(1)? as usize)
 }
 
-/// Notes whether a copy has served the read that this thread is making.
-pub fn note_copied(is_served: bool) {
+/// Notes which replica has served the read that this thread is making; none: the home has.
+pub fn note_copied(by: Option<u32>) {
     // SAFETY: this thread's own block.
-    unsafe { (*tls::thread()).from_copy = u64::from(is_served) };
+    unsafe { (*tls::thread()).from_copy = by.map_or(0, |replica| u64::from(replica) + 1) };
 }
 
-/// Whether a copy has served the read that this thread has just made; asked for once.
-pub fn was_copied() -> bool {
+/// The replica that has served the read that this thread has just made; asked for once.
+pub fn was_copied() -> Option<u32> {
     // SAFETY: this thread's own block.
-    unsafe { core::mem::take(&mut (*tls::thread()).from_copy) != 0 }
+    unsafe { core::mem::take(&mut (*tls::thread()).from_copy) }.checked_sub(1).map(|replica| replica as u32)
 }
 
 /// The copies of a file; `None` where its home is to be read. Inside the epoch.

@@ -20,10 +20,10 @@ fn read_copy(file: &'static File, buffers: &Buffers<'_>, len: u64, at: u64) -> O
     let copies = managed::counted(file)?;
     let from = copies.place_of(at, len)?;
     let before = copies.look(at, len)?;
-    let read = read_some(copies.container(), buffers, len, from, 0).ok()?;
+    let read = read_some(copies.container(), buffers, len, from.at, 0).ok()?;
     fence(Ordering::SeqCst);
     let is_served = read == len && copies.still_count() && copies.look(at, len) == Some(before);
-    managed::note_copied(is_served);
+    managed::note_copied(is_served.then_some(from.replica));
     is_served.then_some(read)
 }
 

@@ -159,7 +159,7 @@ impl Served {
         }
         drop(passed);
         if start != 0 {
-            view.record(fd, at, bytes, (start, now_ticks()));
+            view.record(&copies, fd, (at, bytes), (start, now_ticks()));
         }
         Some(())
     }
@@ -199,7 +199,7 @@ impl View {
         let (mut first, mut len, mut before) = (0, 0, 0u64);
         let mut range = |offset: i64, bytes: u64| {
             let place = copies.place_of(u64::try_from(offset).ok()?, bytes)?;
-            if len > 0 && place == first + len {
+            if len > 0 && place.at == first + len {
                 len += bytes;
                 return Some(());
             }
@@ -207,7 +207,7 @@ impl View {
                 each(first, len, before as usize)?;
             }
             before += len;
-            (first, len) = (place, bytes);
+            (first, len) = (place.at, bytes);
             Some(())
         };
         self.ranges(at, bytes, &mut range)?;
@@ -235,7 +235,7 @@ impl View {
     }
 
     /// Records what was read as a read of each range; the time that it took is dealt out by their bytes.
-    fn record(&self, fd: i32, at: u64, bytes: u64, (start, end): (u64, u64)) {
+    fn record(&self, copies: &Counted, fd: i32, (at, bytes): (u64, u64), (start, end): (u64, u64)) {
         let when = |done: u64| start + (u128::from(end - start) * u128::from(done) / u128::from(bytes.max(1))) as u64;
         let (mut done, mut ranges) = (0, 0);
         let few = self.ranges(at, bytes, &mut |_, _| {
@@ -246,7 +246,9 @@ impl View {
             return;
         }
         let _ = self.ranges(at, bytes, &mut |offset, len| {
-            trace::served(fd, offset as u64, len, (when(done), when(done + len)));
+            // Looked up again: it is the one that was read.
+            let replica = copies.place_of(offset as u64, len)?.replica;
+            trace::served(fd, (offset as u64, len), replica, (when(done), when(done + len)));
             done += len;
             Some(())
         });

@@ -113,7 +113,7 @@ fn wrong_bytes(disk: &FakeDisk, store: &Store<'_>, bytes: &[u8], replicas: &Repl
         for at in starts {
             let place = parsed.lookup(at, replica.block, &history).ok_or(format!("no copy of byte {at}"))?;
             let mut got = vec![0xee; replica.block as usize];
-            let n = data::read_file(store, parsed.container, place, &mut got).map_err(|e| format!("the container cannot be read: {e}"))?;
+            let n = data::read_file(store, parsed.container, place.at, &mut got).map_err(|e| format!("the container cannot be read: {e}"))?;
             if got[..n] != bytes[at as usize..(at + replica.block) as usize] {
                 return Err(format!("other bytes at {at}"));
             }

@@ -120,7 +120,7 @@ fn wrong_bytes(disk: &FakeDisk, store: &Store<'_>) -> Result<usize, String> {
                 continue;
             }
             let (mut copy, mut home) = (vec![0xee; replica.block as usize], vec![0; replica.block as usize]);
-            data::read_file(store, record.container, place, &mut copy).map_err(|e| format!("the container cannot be read: {e}"))?;
+            data::read_file(store, record.container, place.at, &mut copy).map_err(|e| format!("the container cannot be read: {e}"))?;
             data::read_file(store, ID, at, &mut home).unwrap();
             if copy != home {
                 return Err(format!("other bytes at {at}"));
