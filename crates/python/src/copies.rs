@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use stripewise_store::admin::copies::make::{Options, make};
 use stripewise_store::admin::copies::spec::ReplicasJson;
-use stripewise_store::admin::copies::{list::list, remove};
+use stripewise_store::admin::copies::{list, remove};
 use stripewise_store::admin::transfer::places::place;
 
 use crate::store::{as_json, text, with_store};
@@ -32,7 +32,13 @@ fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: S
 /// The copies of a store: {"copies": [{"name", "path", "container", "replicas", "bytes", "state"}]}.
 #[pyfunction]
 fn store_copies(py: Python<'_>, store: PathBuf) -> PyResult<String> {
-    with_store(py, &store, |s| Ok(text(&json!({"copies": as_json(&list(s)?)?}))))
+    with_store(py, &store, |s| Ok(text(&json!({"copies": as_json(&list::list(s)?)?}))))
+}
+
+/// What the replicas of these copies hold: {"replicas": [{"base", "block", "dims"}]}.
+#[pyfunction]
+fn store_copies_blocks(py: Python<'_>, store: PathBuf, name: String) -> PyResult<String> {
+    with_store(py, &store, |s| Ok(text(&json!({"replicas": as_json(&list::blocks(s, &name))?}))))
 }
 
 /// Drops the copies of a name, as `store_copies` tells it.
@@ -45,5 +51,6 @@ fn store_copies_drop(py: Python<'_>, store: PathBuf, name: String) -> PyResult<(
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_copies_make, module)?)?;
     module.add_function(wrap_pyfunction!(store_copies, module)?)?;
+    module.add_function(wrap_pyfunction!(store_copies_blocks, module)?)?;
     module.add_function(wrap_pyfunction!(store_copies_drop, module)?)
 }

@@ -115,14 +115,15 @@ impl ViewTrace {
         numbers(py, self.rows(file)?, u32::to_ne_bytes)
     }
 
-    /// Rows begin..end as slices of a Perfetto trace, row by row on the track of this number (u64).
-    fn slices<'py>(&self, py: Python<'py>, begin: usize, end: usize, track: PyBuffer<u64>) -> PyResult<Bound<'py, PyBytes>> {
-        let track = track.to_vec(py)?;
+    /// Rows begin..end as slices of a Perfetto trace, row by row on the track of this number (u64), with the number of the replica that served it (i64,
+    /// below 0 none).
+    fn slices<'py>(&self, py: Python<'py>, begin: usize, end: usize, track: PyBuffer<u64>, replica: PyBuffer<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        let (track, replica) = (track.to_vec(py)?, replica.to_vec(py)?);
         let made = py.detach(|| {
             let mut made = Vec::new();
-            for (row, &track) in (begin..end).zip(&track) {
+            for ((row, &track), &replica) in (begin..end).zip(&track).zip(&replica) {
                 if let (Some(request), Some(&file)) = (self.columns.at(row), self.columns.file.get(row)) {
-                    perfetto::slice(&mut made, track, file, &request);
+                    perfetto::slice(&mut made, track, file, &request, u64::try_from(replica).ok());
                 }
             }
             made

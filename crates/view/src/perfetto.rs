@@ -14,7 +14,7 @@ const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 /// What slices are called, and their arguments, by their numbers from 1 on.
 const SLICES: [&str; 2] = ["read", "write"];
-const ARGUMENTS: [&str; 3] = ["file", "offset", "size"];
+const ARGUMENTS: [&str; 4] = ["file", "offset", "size", "replica"];
 
 #[derive(Default)]
 struct Message(Vec<u8>);
@@ -86,8 +86,8 @@ pub fn lane_track(uuid: u64, process_uuid: u64, name: &str) -> Vec<u8> {
     Message::default().number(10, SEQUENCE).message(60, &track).packet()
 }
 
-/// A request as the beginning and the end of a slice on a track.
-pub fn slice(into: &mut Vec<u8>, track: u64, file: u32, request: &Request) {
+/// A request as the beginning and the end of a slice on a track; with the number of the replica that served it, if one did.
+pub fn slice(into: &mut Vec<u8>, track: u64, file: u32, request: &Request, replica: Option<u64>) {
     let argument = |iid: u64| Message::default().number(1, iid);
     let mut event = Message::default().number(9, SLICE_BEGIN).number(11, track).number(3, 1).number(10, 1 + u64::from(request.is_write));
     event = event.message(4, &argument(1).number(17, u64::from(file) + 1));
@@ -95,6 +95,9 @@ pub fn slice(into: &mut Vec<u8>, track: u64, file: u32, request: &Request) {
         event = event.message(4, &argument(2).number(3, offset));
     }
     event = event.message(4, &argument(3).number(3, request.size));
+    if let Some(replica) = replica {
+        event = event.message(4, &argument(4).number(3, replica));
+    }
     let at = |ns: u64| Message::default().number(8, ns).number(10, SEQUENCE).number(13, NEEDS_NAMES);
     into.extend(at(request.start_ns).message(11, &event).packet());
     let end = Message::default().number(9, SLICE_END).number(11, track);
@@ -122,3 +125,23 @@ pub fn lanes(times: impl Iterator<Item = (u64, u64)>) -> Vec<u32> {
 
 /// More requests of one thread at a time share the last lane.
 pub const LANES_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_has_its_replica_where_one_served_it() {
+        let request = Request { start_ns: 1, end_ns: 2, process: 0, is_write: false, offset: Some(7), size: 9 };
+        let bytes = |replica| {
+            let mut made = Vec::new();
+            slice(&mut made, 3, 0, &request, replica);
+            made
+        };
+        // Annotation 4: its name by number, then an unsigned value.
+        let told = |replica: u8| [0x22, 4, 0x08, 4, 0x18, replica];
+        let has = |made: &[u8], replica: u8| made.windows(6).any(|part| part == told(replica));
+        assert!(has(&bytes(Some(0)), 0) && has(&bytes(Some(5)), 5) && !has(&bytes(None), 0));
+        assert_eq!(bytes(Some(5)).len(), bytes(None).len() + 6);
+    }
+}

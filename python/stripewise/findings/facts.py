@@ -16,7 +16,7 @@ from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
-from ..workload.copied import Copied
+from ..workload.copied import Copied, ReplicaBlocks
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.syncs import Syncs
@@ -155,9 +155,10 @@ def _by_process(records: FileRecords) -> FileRecords:
 
 
 def _rows(records: FileRecords, order: npt.NDArray[np.intp]) -> FileRecords:
-    columns = ("rank", "stream", "kind", "offset", "size", "start_ns", "end_ns")
-    copied = None if records.copied is None else records.copied[order]
-    return replace(records, **{name: getattr(records, name)[order] for name in columns}, copied=copied)
+    columns: tuple[str, ...] = ("rank", "stream", "kind", "offset", "size", "start_ns", "end_ns")
+    if records.copied is not None:
+        columns = (*columns, "copied", "replica")
+    return replace(records, **{name: getattr(records, name)[order] for name in columns})
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,8 @@ class FileCopies:
     bytes: int
     #: Written without the copies since.
     stale_bytes: int
+    #: What replicas hold, by number, where these are the copies that served reads of the run.
+    blocks: tuple[ReplicaBlocks, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,11 @@ class RunFacts:
     syncs: Mapping[str, Syncs] = field(default_factory=dict)
     #: What copies its files have now, by path; nothing where nobody looked.
     copies: Mapping[str, FileCopies] = field(default_factory=dict)
+
+    def copied(self, file: FileFacts) -> Copied | None:
+        """Reads of the file that copies have served, with what the store still knows of these."""
+        now = self.copies.get(file.path)
+        return file.copied if file.copied is None or now is None or not now.blocks else file.copied.among(now.blocks)
 
     def measured_s(self, file: FileFacts) -> float | None:
         """What its requests took in this run, of the process that waited longest; None where that is not known."""

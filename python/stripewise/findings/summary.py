@@ -115,11 +115,11 @@ def summary_of_run(run: RunFacts) -> RunSummary:
         run.metadata.calls,
         run.metadata.total_s,
         *waits_of(run),
-        tuple(_line(file, sentences.get(file.path, [])) for file in run.files),
+        tuple(_line(file, sentences.get(file.path, []), run.copied(file)) for file in run.files),
     )
 
 
-def _line(file: FileFacts, sentences: list[str]) -> FileLine:
+def _line(file: FileFacts, sentences: list[str], copied: Copied | None) -> FileLine:
     moved = int(file.size.sum())
     took = file.records.end_ns - file.records.start_ns
     busy_s = _busy_ns(file) / 1e9
@@ -134,7 +134,7 @@ def _line(file: FileFacts, sentences: list[str]) -> FileLine:
         (float(np.median(took)) / 1e6, float(np.quantile(took, 0.99)) / 1e6) if timed else None,
         tuple(sentences[:PATTERNS_TOLD]),
         file.layers,
-        file.copied,
+        copied,
         max(0, len(sentences) - PATTERNS_TOLD),
         file.hints,
     )

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..errors import WorkloadError
 from ..plan.application import application_of
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.copied import replica_of
 from ..workload.counted import Chosen, Counted, Touched
 from ..workload.ranges import ranges_of
 from ..workload.trace import (
@@ -79,6 +80,8 @@ class FileRecords:
     end_ns: Numbers
     #: Which reads copies of the file have served; None: none.
     copied: npt.NDArray[np.bool_] | None = None
+    #: By the number of the replica; -1: none, or it is not known.
+    replica: Numbers | None = None
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -184,7 +187,8 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
     is_asked = "requested" in table.column_names
     # Who served a read is no part of what was asked.
     copied = (columns["flags"] & FLAG_COPIED) != 0
-    columns["flags"] = columns["flags"] & ~FLAG_COPIED
+    replica = replica_of(columns["aux"], copied)
+    columns["flags"], columns["aux"] = columns["flags"] & ~FLAG_COPIED, np.where(copied, 0, columns["aux"])
     columns["short"] = columns["requested"] - taken["done"] if is_asked else np.zeros(len(rows), dtype=np.int64)
     handle = columns["handle" if layer == "mpi" else "fd"]
     order = np.argsort(file_code, kind="stable")
@@ -203,11 +207,11 @@ def _records(table: Any, layer: str, counted: Callable[[dict[str, Touched]], Cou
         offset, size, start, end_ns = (
             np.ascontiguousarray(taken[name][mine]) for name in ("offset", "done", "start_ns", "end_ns")
         )
-        by_copy = copied[mine] if copied[mine].any() else None
+        by_copy = (copied[mine], replica[mine]) if copied[mine].any() else (None, None)
         files.append(
             FileRecords(
                 paths[file_code[mine[0]]], is_ranked, process, stream, kind.astype(np.uint32), kinds,
-                offset, size, start, end_ns, by_copy,
+                offset, size, start, end_ns, *by_copy,
             )
         )  # fmt: skip
     # A job is its ranks where they are known; what its launcher does beside is told by the numbers of processes.

@@ -47,4 +47,5 @@ def _packets(requests: ViewRequests) -> Iterator[bytes]:
         uuid += int(lane.max()) + 1
     for begin in range(0, len(requests), CHUNK_ROWS):
         end = min(begin + CHUNK_ROWS, len(requests))
-        yield requests.trace.slices(begin, end, np.ascontiguousarray(track[begin:end]))
+        columns = (np.ascontiguousarray(column[begin:end]) for column in (track, requests.replica))
+        yield requests.trace.slices(begin, end, *columns)

@@ -21,6 +21,7 @@ from ..pattern.records import read_records
 from ..pattern.report import report_of_records
 from ..workload.counted import left_out_text
 from .blob import blob, length, steps
+from .replicas import FileReplicas
 from .requests import Numbers, ViewRequests
 from .targets import TargetLoad, loads_of
 
@@ -174,8 +175,12 @@ def _pictures(requests: ViewRequests, number: int, end_ns: int, found: dict[str,
         if (size := sum(map(length, made["heat"]["layers"]))) <= budget // 5:
             break
     left -= size
+    rows = np.frombuffer(trace.file_rows(number), dtype=np.uint32)
+    replicas = FileReplicas(requests, rows) if requests.copied[rows].any() else None
+    if replicas is not None:
+        made["replicas"] = replicas.document()
     if sum(found["requests"]) <= REQUESTS_MAX:
-        single = _single(requests, np.frombuffer(trace.file_rows(number), dtype=np.uint32))
+        single = _single(requests, rows, replicas)
         if sum(length(value) for value in single.values()) <= left:
             return made | {"single": single}
     for limits in RASTER_LEVELS:
@@ -185,16 +190,19 @@ def _pictures(requests: ViewRequests, number: int, end_ns: int, found: dict[str,
             "width": width, "count": count, "time_width": time_width, "time_count": time_count,
             "layers": [blob(layer) for layer in cells],
         }  # fmt: skip
-        if sum(map(length, made["raster"]["layers"])) <= left:
+        if replicas is not None:
+            made["raster"]["slot"] = replicas.raster(cells[0], (end_ns, extent), limits)
+        if sum(map(length, [*made["raster"]["layers"], *filter(None, [made["raster"].get("slot")])])) <= left:
             break
     return made
 
 
-def _single(requests: ViewRequests, rows: Numbers) -> dict[str, Any]:
+def _single(requests: ViewRequests, rows: Numbers, replicas: FileReplicas | None) -> dict[str, Any]:
     """Each request of a file at a known offset, by start."""
     rows = rows[requests.offset[rows] >= 0]
     rows = rows[np.argsort(requests.start_ns[rows], kind="stable")]
-    return {
+    told = {} if replicas is None else {"replica": replicas.single(rows)}
+    return told | {
         "start": blob(steps(requests.start_ns[rows])),
         "time": blob(requests.end_ns[rows] - requests.start_ns[rows]),
         "offset": blob(steps(requests.offset[rows])),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .. import native
 from ..errors import UsageError
 from ..workload.columns import checked_columns, codes_of_text, numbers
+from ..workload.copied import replica_of
 from ..workload.counted import Chosen, Touched
 from ..workload.trace import (
     FLAG_COPIED,
@@ -35,7 +36,7 @@ from ..workload.trace import (
     wanted_files,
 )
 
-OPTIONAL = ("layer", "process", "thread", "rank", "pid", "flags")
+OPTIONAL = ("layer", "process", "thread", "rank", "pid", "flags", "aux")
 Numbers = npt.NDArray[Any]
 
 
@@ -75,6 +76,8 @@ class ViewRequests:
     size: Numbers
     #: Whether a copy of the file served the read.
     copied: Numbers
+    #: The number of that copy among the file's replicas; -1: none, or it is not known.
+    replica: Numbers
     #: The columns for the native module.
     trace: Any
     #: Of the files that do not count, how many of each kind.
@@ -163,7 +166,7 @@ def _requests(
     start_ns, end_ns, process, file, write, offset, size = columns
     return ViewRequests(
         source, tuple(str(word) for word in command) if isinstance(command, list) else (), partial, tuple(files), who,
-        start_ns, end_ns, process, held["thread"], file, write, offset, size, held["copied"],
+        start_ns, end_ns, process, held["thread"], file, write, offset, size, held["copied"], held["replica"],
         native.make("ViewTrace", *columns, len(files)),
     )  # fmt: skip
 
@@ -184,6 +187,7 @@ def _group(table: Any, names: dict[str, int], managed: set[str]) -> dict[str, Nu
     for code in used.tolist():
         placed[code] = names.setdefault(paths[code], len(names))
     flags = numbers(table, "flags", 0)[rows]
+    copied = (flags & FLAG_COPIED) != 0
     code = file_code[rows]
     managed.update(paths[each] for each in np.unique(code[(flags & FLAG_MANAGED) != 0]).tolist())
     offset = numbers(table, "offset", -1)[rows]
@@ -198,5 +202,6 @@ def _group(table: Any, names: dict[str, int], managed: set[str]) -> dict[str, Nu
         "write": np.isin(op_code[rows], [code for code, op in enumerate(ops) if op == "write"]),
         "offset": np.where((flags & FLAG_UNKNOWN_OFFSET) != 0, -1, np.maximum(offset, -1)),
         "size": done[rows],
-        "copied": (flags & FLAG_COPIED) != 0,
+        "copied": copied,
+        "replica": replica_of(numbers(table, "aux", 0)[rows], copied),
     }

@@ -10,7 +10,7 @@ import typer
 
 from ...errors import NoRequestsError, UsageError
 from ...files.parts import check_output
-from ...findings import findings_of, span_of, waits_of, why_quicker
+from ...findings import FileFacts, RunFacts, findings_of, span_of, waits_of, why_quicker
 from ...units import seconds_text
 from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
 from ...workload.maps import maps_in, with_maps
@@ -53,12 +53,17 @@ def _requests(page: Page) -> ViewRequests:
     return replace(requests, source=str(page.source))
 
 
+def _layers(run: RunFacts, file: FileFacts) -> list[str]:
+    """Sentences on what was asked of MPI-IO, what came of it, and which copies served the file's reads."""
+    copied = run.copied(file)
+    told = [each.sentence for each in (*file.layers, file.hints) if each]
+    return told if copied is None else [*told, *copied.sentences]
+
+
 def _shown(page: Page, runs: int) -> Shown:
     requests = _requests(page)
     facts = page.facts(set(requests.files))
-    layers = {
-        file.path: [each.sentence for each in (*file.layers, file.hints, file.copied) if each] for file in facts.files
-    }
+    layers = {file.path: _layers(facts, file) for file in facts.files}
     on, span_s = page.priced_on(), 0.0 if requests.end.is_predicted else span_of(facts)
     calls, seconds = waits_of(facts)
     waits = f"{seconds_text(seconds)} s in {calls:,} call(s)" if calls else ""

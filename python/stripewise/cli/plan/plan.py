@@ -357,7 +357,7 @@ def plan(
         caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
         caveats = caveats if made.policy != Default.name else []
     about |= {"caveats": caveats}
-    about |= {"copied": {path: dataclasses.asdict(each) for path, each in copied.items()}}
+    about |= {"copied": {path: {"reads": each.reads, "bytes": each.bytes} for path, each in copied.items()}}
     if opened is not None:
         made = as_made(made, made_in(trace))
     if output is not None:

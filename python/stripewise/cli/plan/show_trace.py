@@ -15,6 +15,7 @@ from ...errors import NoRequestsError, StripewiseError
 from ...findings import (
     DEFAULT_CLUSTER,
     FileCopies,
+    FileFacts,
     FileLine,
     Finding,
     RunFacts,
@@ -27,9 +28,10 @@ from ...findings import (
 from ...replicas.lying import EQUAL
 from ...store import Store
 from ...store.config import read_store
+from ...store.copies.listed import Copies, blocks_of
 from ...store.copies.of_files import copies_of_files
 from ...units import format_size, seconds_text, time_text
-from ...workload.copied import Copied
+from ...workload.copied import Copied, ReplicaBlocks, are_those, copying_store
 from ...workload.counted import Choice
 from ...workload.layouts import TracedStore, read_layouts, store_of_trace
 from ...workload.maps import Maps, maps_in
@@ -70,21 +72,37 @@ class Page:
     def facts(self, only: set[str] | None = None) -> RunFacts:
         """Of the run."""
         run = facts_of(self.trace, self.files, only)
-        run = replace(run, copies=_copies(run))
+        run = replace(run, copies=_copies(run, self.trace))
         return run if self.source == self.trace else replace(run, source=str(self.source), is_log=True)
 
 
-def _copies(run: RunFacts) -> dict[str, FileCopies]:
-    """Those that the run's store has of its files now; none where it cannot be asked."""
-    if run.store is None or not run.files:
+def _copies(run: RunFacts, trace: Path) -> dict[str, FileCopies]:
+    """Those that the run's store has of its files now; none where it cannot be asked.
+
+    A run without managed files has the store that it was started with, for those of plain files that served it.
+    """
+    files = run.files if run.store is not None else [file for file in run.files if file.copied is not None]
+    root = run.store if run.store is not None else copying_store(trace)
+    if not root or not files:
         return {}
     with contextlib.suppress(StripewiseError, OSError):
-        found = copies_of_files(Store(Path(run.store)), [file.path for file in run.files])
+        store = Store(Path(root))
+        found = copies_of_files(store, [file.path for file in files])
         return {
-            path: FileCopies(str(run.store), each.replicas, each.bytes, each.stale_bytes)
-            for path, each in found.items()
+            file.path: FileCopies(root, each.replicas, each.bytes, each.stale_bytes, _blocks(store, file, each))
+            for file in files
+            if (each := found.get(file.path)) is not None
         }
     return {}
+
+
+def _blocks(store: Store, file: FileFacts, copies: Copies) -> tuple[ReplicaBlocks, ...]:
+    """What the replicas of a file hold; nothing where they are not those that served its reads."""
+    copied, replica = file.records.copied, file.records.replica
+    if copied is None or replica is None:
+        return ()
+    blocks = blocks_of(store, copies)
+    return blocks if are_those(blocks, *(each[copied] for each in (replica, file.offset, file.size))) else ()
 
 
 def show_trace(page: Page, json: bool) -> None:
@@ -99,6 +117,7 @@ def show_trace(page: Page, json: bool) -> None:
     ended, left_out = run_end(page.trace), () if workload is None else workload.left_out
     # Times of a prediction are only an order: prices are compared with no time.
     span_s = 0.0 if ended.is_predicted else summary.span_s
+    copied = _from_copies(run, None)
     say_partial(run.source, partial_reasons(page.trace))
     say_of_trace(run.source, ended=ended.text)
     if json:
@@ -113,7 +132,7 @@ def show_trace(page: Page, json: bool) -> None:
                 "mapped": mapped.as_json(),
                 "targets": [row for each in served for row in _target_rows(each)],
                 "requests_on_targets": sum(each.requests for each in served),
-                "from_copies": asdict(_from_copies(run, None)),
+                "from_copies": {"reads": copied.reads, "bytes": copied.bytes},
                 "cluster": str(on.source),
                 "findings": [each.as_json() for each in found],
             }
@@ -124,7 +143,7 @@ def show_trace(page: Page, json: bool) -> None:
     _print_run(summary, mapped, ended.is_predicted)
     for each in served:
         _print_targets(each, _from_copies(run, each.store), span_s)
-    on_targets = sum(each.requests for each in served) + _from_copies(run, None).reads
+    on_targets = sum(each.requests for each in served) + copied.reads
     if served and workload is not None and (rest := workload.requests - on_targets) > 0:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
@@ -230,8 +249,8 @@ def _print_file(line: FileLine, patterns: str) -> None:
         typer.echo(f"  {layer.sentence}")
     if line.hints is not None:
         typer.echo(f"  {line.hints.sentence}")
-    if line.copied is not None:
-        typer.echo(f"  {line.copied.sentence}")
+    for sentence in () if line.copied is None else line.copied.sentences:
+        typer.echo(f"  {sentence}")
     if line.more:
         typer.echo(f"  and {line.more:,} pattern(s) more: {printable(patterns)}")
     said = [] if line.mb_s is None else [f"{line.mb_s:,.0f} MB/s while requests were under way"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import native
 from ...errors import InUseError, NotFoundError
+from ...workload.copied import ReplicaBlocks
 from ..store import Store
 
 #: Of copies that readers use.
@@ -58,6 +59,12 @@ def copies_of(store: Store) -> list[Copies]:
         for row in rows
     ]  # fmt: skip
     return sorted(found, key=lambda each: (each.path, each.name))
+
+
+def blocks_of(store: Store, copies: Copies) -> tuple[ReplicaBlocks, ...]:
+    """What their replicas hold, by number; nothing where no record tells."""
+    rows = native.call("store_copies_blocks", str(store.root), copies.name)["replicas"]
+    return tuple(ReplicaBlocks(row["base"], row["block"], tuple(map(tuple, row["dims"]))) for row in rows)
 
 
 def drop(store: Store, copies: Copies) -> None:

@@ -7,7 +7,7 @@ const LEGEND = [...OPS, ["both", "both"]];
 function fillPixels(view, cell, xs, ys) {
   const { x, y, w, h } = view.box, ratio = view.canvas.width / view.canvas.clientWidth;
   const width = Math.max(1, Math.round(w * ratio)), height = Math.max(1, Math.round(h * ratio));
-  const image = view.context.createImageData(width, height), tones = { read: channels("read"), write: channels("write"), both: channels("both") };
+  const image = view.context.createImageData(width, height), tones = {};
   // -1 is beyond the last bin: the other run's axis is longer.
   const bin = (axis, part, size, count) => { const at = Math.floor(view.value(axis, part) / size); return at < count ? Math.max(0, at) : -1; };
   const columns = Array.from({ length: width }, (_, i) => [bin("x", i / width, xs.width, xs.count), bin("x", (i + .999) / width, xs.width, xs.count)]);
@@ -19,7 +19,7 @@ function fillPixels(view, cell, xs, ys) {
       if (columns[i][0] < 0) break;
       const found = cell(columns[i][0], Math.max(...columns[i]), low, high);
       if (!found) continue;
-      const to = (j * width + i) * 4, tone = tones[found[1]];
+      const to = (j * width + i) * 4, tone = tones[found[1]] ??= channels(found[1]);
       image.data[to] = tone[0]; image.data[to + 1] = tone[1]; image.data[to + 2] = tone[2];
       image.data[to + 3] = 255 * (.25 + .75 * Math.min(1, found[0]));
     }
@@ -86,13 +86,31 @@ async function rowsPicture(parent, found, end, scale, told) {
 
 function drawPatterns(view, patterns) {
   const c = view.context;
-  c.strokeStyle = colour("text"); c.lineWidth = 1.2; c.setLineDash([5, 4]);
+  c.strokeStyle = colour("text"); c.lineWidth = 1.2; c.setLineDash([5, 4]); c.globalAlpha = view.isOn ? .45 : 1;
   for (const pattern of patterns) for (const [times, places] of pattern.lines) {
     c.beginPath();
     times.forEach((time, i) => (i ? c.lineTo(view.px(time), view.py(places[i])) : c.moveTo(view.px(time), view.py(places[i]))));
     c.stroke();
   }
-  c.setLineDash([]);
+  c.setLineDash([]); c.globalAlpha = 1;
+}
+
+// How reads that replicas of a file served are drawn and told; null where none did.
+function replicasOf(file) {
+  if (!file.replicas) return null;
+  const { coloured, served } = file.replicas, others = served.filter(([number]) => !coloured.includes(number));
+  const legend = coloured.map((number, i) => [`replica ${countText(number)}`, `replica${i + 1}`]);
+  const isKnown = others.every(([number]) => number !== null);
+  if (others.length) legend.push([isKnown ? `${countText(others.length)} other replicas` : legend.length ? "other replicas" : "replicas", "others"]);
+  return {
+    toggle: ["by replica", legend],
+    // Of a slot: 0 is the file itself.
+    kind: (slot) => (slot === 0 ? "read" : slot <= coloured.length ? `replica${slot}` : "others"),
+    // The slot of a request's code, and who served it, in words.
+    slot: (code) => (code === 0 ? 0 : coloured.indexOf(code - 2) + 1 || legend.length),
+    text: (code) => (code === 0 ? "" : code === 1 ? "\nfrom a replica" : `\nfrom replica ${countText(code - 2)}`),
+    name: (slot) => (slot === 0 ? "the file itself" : legend[Math.min(slot, legend.length) - 1][0]),
+  };
 }
 
 async function placesPicture(parent, data, file, scale) {
@@ -101,15 +119,18 @@ async function placesPicture(parent, data, file, scale) {
     x: { end: scale.span, text: timeText, least: 1000 }, y: { end: scale.extent, text: bytesText, isBytes: true, isFree: true, least: 64 },
     table: [["pattern", "requests", "bytes", "from", "to"], () => (file.patterns ?? []).map((each) => [each.sentence, countText(each.records), bytesText(each.bytes), bytesText(each.span[0]), bytesText(each.span[1])])],
   };
-  const patterns = file.patterns ?? [];
+  const patterns = file.patterns ?? [], replicas = replicasOf(file);
+  if (replicas) shared.toggle = replicas.toggle;
   if (file.single) {
     const one = file.single, [starts, time, offsets, size, process, write] = await Promise.all([one.start, one.time, one.offset, one.size, one.process, one.write].map(column));
-    const start = summed(starts), offset = summed(offsets);
+    const start = summed(starts), offset = summed(offsets), codes = replicas ? await column(one.replica) : null;
+    const slots = codes?.map(replicas.slot);
     new View(parent, { ...shared, legend: OPS,
       draw: (view) => {
-        for (const [kind, op] of [[0, "read"], [1, "write"]]) {
+        const kinds = [[0, 0, "read"], ...(view.isOn ? replicas.toggle[1].map(([, op], i) => [0, i + 1, op]) : []), [1, 0, "write"]];
+        for (const [kind, slot, op] of kinds) {
           view.context.fillStyle = colour(op);
-          for (let i = 0; i < start.length; i++) if (write[i] === kind) {
+          for (let i = 0; i < start.length; i++) if (write[i] === kind && (view.isOn ? slots[i] : 0) === slot) {
             const x = view.px(start[i]), y = view.py(offset[i] + size[i]);
             view.context.fillRect(x, y, Math.max(2, view.px(start[i] + time[i]) - x), Math.max(1.5, view.py(offset[i]) - y));
           }
@@ -124,25 +145,29 @@ async function placesPicture(parent, data, file, scale) {
           if (dx * dx + dy * dy < least) { least = dx * dx + dy * dy; best = i; }
         }
         return best < 0 ? null : `${data.processes[process[best]]} ${write[best] ? "writes" : "reads"} ${bytesText(size[best])} (${countText(size[best])} B)\n` +
-          `at ${countText(offset[best])} B\nfrom ${timeText(start[best])}, for ${timeText(time[best])}`;
+          `at ${countText(offset[best])} B\nfrom ${timeText(start[best])}, for ${timeText(time[best])}${codes ? replicas.text(codes[best]) : ""}`;
       } });
     return;
   }
   const found = file.raster, [read, written] = await Promise.all(found.layers.map(column));
   const { count, width, time_count: times, time_width: step } = found;
   const most = Math.log1p(Math.max(1, read.reduce((a, b) => Math.max(a, b), 0), written.reduce((a, b) => Math.max(a, b), 0)));
-  const cell = (x0, x1, y0, y1) => {
+  // Where a pixel has several cells, its slot is that of most bytes read.
+  const slots = replicas ? await column(found.slot) : null, tally = new Float64Array(slots ? slots.reduce((a, b) => Math.max(a, b), 0) + 1 : 0);
+  const cell = (isOn) => (x0, x1, y0, y1) => {
     let r = 0, w = 0;
-    for (let t = x0; t <= x1; t++) for (let i = t * count + y0; i <= t * count + y1; i++) { r += read[i]; w += written[i]; }
-    return r || w ? [Math.log1p(Math.max(r, w)) / most, r && w ? "both" : r ? "read" : "write"] : null;
+    if (isOn) tally.fill(0);
+    for (let t = x0; t <= x1; t++) for (let i = t * count + y0; i <= t * count + y1; i++) { r += read[i]; w += written[i]; if (isOn) tally[slots[i]] += read[i]; }
+    const reads = isOn ? replicas.kind(tally.indexOf(Math.max(...tally))) : "read";
+    return r || w ? [Math.log1p(Math.max(r, w)) / most, r && w ? "both" : r ? reads : "write"] : null;
   };
   new View(parent, { ...shared, legend: LEGEND,
-    draw: (view) => { fillPixels(view, cell, { width: step, count: times }, { width, count }); drawPatterns(view, patterns); },
+    draw: (view) => { fillPixels(view, cell(view.isOn), { width: step, count: times }, { width, count }); drawPatterns(view, patterns); },
     hover: (view, x, y) => {
       const t = Math.floor(x / step), i = Math.floor(y / width), at = t * count + i;
       if (t >= times || i >= count) return null;
       return `${timeText(t * step, data.end_ns)} to ${timeText((t + 1) * step, data.end_ns)}\n${bytesText(i * width)} to ${bytesText((i + 1) * width)}\n` +
-        `read ${bytesText(read[at])}, written ${bytesText(written[at])}`;
+        `read ${bytesText(read[at])}, written ${bytesText(written[at])}${slots && read[at] ? `\nmost of it from ${replicas.name(slots[at])}` : ""}`;
     } });
 }
 

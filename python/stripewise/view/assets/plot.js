@@ -37,7 +37,8 @@ function tableButton(figure, caption, head, rows) {
 }
 
 class View {
-  // picture: label, height, x and y: [end, text(value, span), isBytes], draw(view), hover(view, x, y), legend, table: [head, rows].
+  // picture: label, height, x and y: [end, text(value, span), isBytes], draw(view), hover(view, x, y), legend, table: [head, rows]; toggle: [text, legend]
+  // of what is drawn while `isOn`.
   constructor(parent, picture) {
     this.picture = picture;
     this.figure = made(parent, "figure");
@@ -47,11 +48,26 @@ class View {
     this.canvas.setAttribute("aria-label", picture.label);
     const caption = made(this.figure, "figcaption");
     for (const [name, kind] of picture.legend) made(caption, "span", name, `key ${kind}`);
+    this.isOn = Boolean(picture.toggle);
+    if (picture.toggle) this.toggle = this.toggleButton(caption, ...picture.toggle);
     this.button = tableButton(this.figure, caption, ...picture.table);
     this.all();
     this.listen();
     views.push(this);
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
+  }
+
+  toggleButton(caption, text, legend) {
+    const keys = legend.map(([name, kind]) => made(caption, "span", name, `key ${kind}`)), button = made(caption, "button", text, "toggle");
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.addEventListener("click", () => {
+      this.isOn = !this.isOn;
+      button.setAttribute("aria-pressed", String(this.isOn));
+      for (const key of keys) key.hidden = !this.isOn;
+      this.redraw();
+    });
+    return button;
   }
 
   all() { this.x = [0, this.picture.x.end]; this.y = [0, this.picture.y.end]; }
@@ -153,6 +169,7 @@ class View {
       else if (event.key === "-" || event.key === "_") this.zoom(axis, 1 / .7, .5);
       else if (event.key === "0") { this.all(); this.redraw(); }
       else if (event.key === "t") this.button.click();
+      else if (event.key === "r" && this.toggle) this.toggle.click();
       else return;
       event.preventDefault();
     });

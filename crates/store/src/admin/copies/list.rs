@@ -79,6 +79,26 @@ pub fn list(store: &Store<'_>) -> Result<Vec<CopyInfo>> {
     names.into_iter().map(|name| info(store, name)).collect()
 }
 
+/// Which bytes of its file a replica holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocks {
+    /// The first of them.
+    pub base: u64,
+    /// Bytes of a block.
+    pub block: u64,
+    /// (stride, count) of the loops, outermost first.
+    pub dims: Vec<(u64, u64)>,
+}
+
+/// What the replicas of the copies `name` hold, by their numbers; nothing where no record tells.
+#[must_use]
+pub fn blocks(store: &Store<'_>, name: &str) -> Vec<Blocks> {
+    let is_name = parse_name(name.as_bytes()).is_some();
+    let bytes = if is_name { read_small(store.medium, &record_path(store, name), RECORD_BYTES_MAX).unwrap_or_default() } else { Vec::new() };
+    let replicas = Record::parse(&bytes).map(|record| record.replicas().collect::<Vec<_>>()).unwrap_or_default();
+    replicas.iter().map(|each| Blocks { base: each.base, block: each.block, dims: each.dims().collect() }).collect()
+}
+
 fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
     let record = record_path(store, &name);
     let container = linked(store, &name)?;
