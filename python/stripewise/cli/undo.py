@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 from collections.abc import Sequence
@@ -11,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ..cluster import read_cluster
-from ..errors import InUseError, StoreError, StripewiseError
+from ..errors import InUseError, StoreError
 from ..moving.mover_status import check_idle
-from ..store.config import read_store
+from ..store.described import descriptions
 from ..store.undo.decide import Decision
 from ..store.undo.run import Undone, look
 from ..store.undo.run import undo as undo_store
@@ -26,8 +24,6 @@ from .output import print_json, printable, progress, say, wrapped
 SHOWN = 20
 #: What init calls the description of a store's targets unless it is told otherwise.
 CLUSTER_FILE = "cluster.toml"
-#: So many .toml files beside a store are looked at.
-CLUSTER_FILES_MAX = 64
 
 
 def undo(
@@ -55,7 +51,7 @@ def undo(
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
         return
-    clusters = _cluster_files(Path(os.path.realpath(store)))
+    clusters = descriptions(Path(os.path.realpath(store)))
     with progress("making files plain") as step:
         try:
             done = undo_store(store, orphans, search or [], wait, _complain, step)
@@ -151,19 +147,6 @@ def _print(undone: Undone, clusters: Sequence[Path]) -> None:
         )
     if removed.empty:
         typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
-
-
-def _cluster_files(root: Path) -> list[Path]:
-    """The descriptions beside a store that are of just its targets: those of other stores there are not its own."""
-    found = []
-    with contextlib.suppress(StripewiseError, OSError):
-        own = {os.path.realpath(target.path) for target in read_store(root).cluster.targets}
-        for path in sorted(root.parent.glob("*.toml"))[:CLUSTER_FILES_MAX]:
-            with contextlib.suppress(StripewiseError, OSError):
-                described = path.is_file() and {os.path.realpath(each.path) for each in read_cluster(path).targets}
-                if described == own:
-                    found.append(path)
-    return found
 
 
 def _counts(decision: Decision) -> list[tuple[int, str]]:

@@ -17,6 +17,7 @@ from ..errors import InUseError, LayoutError, NoSpaceError, StoreError
 from ..layout import Layout, Region, from_indexes, target_bytes, to_indexes
 from ..units import format_size
 from . import trust
+from .described import describes
 from .layouts import named_layout
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
@@ -79,8 +80,13 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
     """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it.
 
     Where the store's own layout (None) has no room for it, it takes of each target what its room allows, as new files
-    do. Raises NoSpaceError with what the file needs and what there is.
+    do. Raises NoSpaceError with what the file needs and what there is, StoreError for the description of the store.
     """
+    if describes(path, store.config):
+        raise StoreError(
+            f"{path}: describes the targets of the store {store.root}, and commands that take it with --cluster could "
+            "not read it there; leave it plain"
+        )
     try:
         return _adopted(store, path, layout, lease)
     except NoSpaceError as error:

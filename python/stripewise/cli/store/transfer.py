@@ -13,6 +13,7 @@ import typer
 from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
 from ...store import Store, transfer
+from ...store.described import describes
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -104,9 +105,13 @@ def adopt(
     Safe against kills: each file is plain or managed, and complete.
     """
     opened = Store(store)
-    paths = [*(files or []), *(path for directory in below or [] for path in transfer.plain_files(directory))]
+    found = [path for directory in below or [] for path in transfer.plain_files(directory)]
+    kept = [path for path in found if describes(path, opened.config)]
+    paths = [*(files or []), *(path for path in found if path not in kept)]
     if not paths and not below:
         raise UsageError("store adopt: no file given; name files, or a directory with -r")
+    for path in kept:
+        say(printable(f"stripewise: {path}: stays plain, for it describes the targets of the store"))
     if not paths:
         say("stripewise: no plain files there, so there is nothing to adopt")
     text = transfer.layout_text(opened, layout)
