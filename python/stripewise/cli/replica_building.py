@@ -16,7 +16,7 @@ from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
 from ..replicas.standing import Turn
 from ..store.copies.build import Built
 from ..units import format_size, seconds_text
-from .output import print_json, printable, say, wrapped
+from .output import print_json, printable, say, standing, wrapped
 
 #: Patterns of a file that are not made, and such files, which are told; --json has all.
 NOT_MADE_MAX = 5
@@ -60,13 +60,14 @@ def build_chosen(
             typer.echo(wrapped(printable(f"{file}: its copies are removed: {why}")))
         for stands in built:
             typer.echo(wrapped(printable(_made(stands))))
-    for outcome in build_all(turn.store, chosen, extents, making.lease, making.bytes_per_s):
-        if isinstance(outcome, Built):
-            built.append(outcome)
-            if said is None:
-                typer.echo(wrapped(printable(_made(outcome))))
-        else:
-            left_out += outcome
+    with standing(lambda: _stands(built)):
+        for outcome in build_all(turn.store, chosen, extents, making.lease, making.bytes_per_s):
+            if isinstance(outcome, Built):
+                built.append(outcome)
+                if said is None:
+                    typer.echo(wrapped(printable(_made(outcome))))
+            else:
+                left_out += outcome
     turn.done(decision, built)
     if said is not None:
         print_json(
@@ -90,6 +91,13 @@ def build_chosen(
     failed = {each.file for each in left_out if each.is_error}
     if failed:
         raise StoreError(f"{len(failed)} file(s) got no copies; see what was left out, and run it again")
+
+
+def _stands(built: Sequence[Built]) -> str:
+    """What stands where a signal ends the building."""
+    made = sum(not each.is_up_to_date for each in built)
+    whole, rest = (f"the copies of {made:,} file(s) are made", "the rest") if made else ("no copies were made", "them")
+    return f"{whole}, none are left half-made, and no file has changed; the same command again makes {rest}"
 
 
 def _made(built: Built) -> str:

@@ -23,6 +23,8 @@ from .mover_session import Limits, MoverSession
 
 #: What the native module says of a file that moves in pieces too large for any target beside what lies there.
 IN_THE_WAY = "no target has room to keep it while it moves"
+#: What it advises, without the reason.
+FREE_SOME = "; free some space on any target"
 _CROWDED = re.compile(rf"the region at byte (\d+) .*{IN_THE_WAY}")
 
 
@@ -92,8 +94,9 @@ def lay_out(
                 return Applied(done, moved_bytes, time.monotonic() - begun, session.signal)
             if IN_THE_WAY in moved.message:
                 where = "" if file.path in moved.message else f"{file.path}: "
+                why = moved.message.removesuffix(FREE_SOME)
                 short = missing_room(store, moved.message, file.layout, file.size)
-                raise NoSpaceError(f"{where}{moved.message}{short}{_ways_round(store)}")
+                raise NoSpaceError(f"{where}{why}. {f'{short}. ' if short else ''}{_ways_round(store)}")
             moved.check()
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
 
@@ -111,14 +114,14 @@ def missing_room(store: Store, message: str, layout: Sequence[Region], size: int
     best = max(room, key=lambda name: room[name])
     short = format_size(max(0, needed - room[best]))
     most = f"{best} has most, {format_size(room[best])}"
-    return f" (it needs {format_size(needed)} on one target; {most}: {short} are missing)"
+    return f"It needs {format_size(needed)} on one target; {most}: {short} are missing"
 
 
 def _ways_round(store: Store) -> str:
     """What can be done where other files leave no room, and what where it is this one that takes it."""
     root = shlex.quote(str(store.root))
     return (
-        f" (remove other files, or where this one takes the room: add a target with 'stripewise store add {root}', "
-        "work on a smaller file, lay it out on fewer targets with 'stripewise store set-layout', or export it, "
-        "remove it and adopt it anew with the layout)"
+        "Remove other files. Where this one takes the room, lay it out on fewer targets with 'stripewise store "
+        "set-layout', export it, remove it and adopt it anew with the layout, or add a target: 'stripewise store add "
+        f"{root} NAME --path DIR --class CLASS'"
     )

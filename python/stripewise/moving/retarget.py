@@ -284,7 +284,8 @@ def _pass(
             left += [f"{len(rest)} file(s) not moved yet: {rest[0]}{' and others' if rest[1:] else ''}"] * bool(rest)
             break
         if moved.error:
-            left.append(f"{file.path or file.id}: {moved.message}{missing_room(store, moved.message, new, file.size)}")
+            short = missing_room(store, moved.message, new, file.size)
+            left.append(f"{file.path or file.id}: {moved.message}{f'. {short}' if short else ''}")
         else:
             swept.files += 1
             swept.moved_bytes += moved.moved_bytes

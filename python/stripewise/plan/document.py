@@ -25,6 +25,8 @@ from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_lay
 from .replicas import PlannedReplicas, dump_replicas, parse_replicas
 
 VERSION = 1
+#: What errors ask for in place of something else.
+A_PLAN = "a plan that 'stripewise plan -o' wrote"
 
 
 @dataclass(frozen=True)
@@ -297,12 +299,14 @@ def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Reads and validates plan.json; PlanError naming file, key and cure."""
     source = Path(path)
-    return plan_from_json(read_json(source, PlanError, "a plan that 'stripewise plan -o' wrote"), source)
+    return plan_from_json(read_json(source, PlanError, A_PLAN), source)
 
 
 def plan_from_json(data: Any, source: Path | str) -> Plan:
     """The plan in a JSON object; `source` names the file in errors."""
     top = Fields(data, source, "", PlanError)
+    if "version" not in top.data:
+        raise PlanError(f"{source}: is no plan, for it has no version; give {A_PLAN}")
     version = top.integer("version", 1, 2**31)
     if version > VERSION:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rig import Maker, Store, Target, stripewise
+from rig import STRIPEWISE, Maker, Store, Target, stripewise, wait_until
 from test_replica_verbs import READS, states
 
 KIB = 1024
@@ -99,6 +102,49 @@ def test_a_plan_whose_copies_cannot_be_moves_nothing(managed: tuple[Store, Path]
     said = stripewise("apply", plan, "--store", store.root, "--anyway", code=1).err
     assert "replicas of" in said and "the target 'gone'" in said and "Traceback" not in said
     assert stripewise("store", "layout", path).out == before and states(store) == {}
+
+
+def interrupted(store: Store, words: list[str | Path], begun: Callable[[], bool]) -> str:
+    """What a verb says that Ctrl-C ends while it moves bytes slowly."""
+    child = subprocess.Popen([STRIPEWISE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(begun)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 128 + signal.SIGINT, out + err
+    store.fsck()
+    return err
+
+
+def test_an_interrupted_apply_says_what_stands_and_how_to_go_on_to_the_copies(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    plan, _ = planned(store, path, "--policy", "def")
+    data = json.loads(plan.read_text())
+    data["files"][0]["regions"] = [{"start": 0, "len": 4 << 20, "stripes": [["d0", 4096]]}]
+    plan.write_text(json.dumps(data))
+    words = ["apply", plan, "--store", store.root, "--anyway"]
+    status = ["mover", "status", store.root]
+    err = interrupted(store, [*words, "--bandwidth", "256KiB"], lambda: "moving" in stripewise(*status, code=None).out)
+    stands = "interrupted; 0 of 1 file(s) have the new layout, each has the old one and all its bytes; the same command"
+    assert f"stripewise: {stands} again moves the rest, then makes the copies\n" in err, err
+    stripewise(*words)
+    assert states(store) == {"array": "in use"}
+
+
+def test_an_interrupted_replicate_says_that_no_copies_are_left(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    planned(store, path, "--policy", "def")
+    words = ["replicate", store.base / "trace", "--store", store.root, "--manager", "h-pdla"]
+
+    def unfinished() -> bool:
+        return "unfinished" in stripewise("store", "replica", "ls", store.root, code=None).out
+
+    err = interrupted(store, [*words, "--bandwidth", "256KiB"], unfinished)
+    stands = "interrupted; no copies were made, none are left half-made, and no file has changed; the same command again"
+    assert f"stripewise: {stands} makes them\n" in err and states(store) == {}, err
 
 
 @pytest.mark.parametrize(

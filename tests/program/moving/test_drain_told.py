@@ -35,5 +35,5 @@ def test_a_region_in_its_own_way_tells_how_much_room_is_missing_and_where(
     monkeypatch.setattr(plan_applier, "room_bytes", lambda _: {"t0": MIB, "t1": 3 * MIB})
     regions = (Region(0, 4 * MIB, (("t0", 65536),)), Region(4 * MIB, 64 * MIB, (("t1", 65536),)))
     said = plan_applier.missing_room(store, IN_THE_WAY, regions, 12 * MIB)
-    assert said == " (it needs 8.0 MiB on one target; t1 has most, 3.0 MiB: 5.0 MiB are missing)", said
+    assert said == "It needs 8.0 MiB on one target; t1 has most, 3.0 MiB: 5.0 MiB are missing", said
     assert plan_applier.missing_room(store, "is gone", regions, 12 * MIB) == ""

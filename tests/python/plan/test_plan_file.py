@@ -150,6 +150,11 @@ def test_a_file_planned_twice_is_refused():
         plan_from_json(data, "plan.json")
 
 
+def test_json_of_something_else_is_no_plan():
+    with pytest.raises(PlanError, match=r"^p: is no plan, .*; give a plan that 'stripewise plan -o' wrote$"):
+        plan_from_json({"a": 1}, "p")
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"version": 1}', b"null"])
 def test_files_that_are_no_plan(tmp_path, content):
     (tmp_path / "plan.json").write_bytes(content)

@@ -254,11 +254,17 @@ def test_planning_between_two_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "the region at byte 0 fits its targets, but no target has room to keep it while it moves; free some space"
+    said = "the region at byte 0 fits its targets, but no target has room to keep it while it moves"
     session = SimpleNamespace(
-        signal=None, expect=lambda size: None, move=lambda *_: Moved(0, "no space", said, "NoSpaceError")
+        signal=None,
+        expect=lambda size: None,
+        move=lambda *_: Moved(0, "no space", f"{said}; free some space on any target", "NoSpaceError"),
     )
     monkeypatch.setattr(plan_applier, "MoverSession", lambda *_: contextlib.nullcontext(session))
     store: Any = SimpleNamespace(root=Path("/store"))
-    with pytest.raises(NoSpaceError, match=r"^/f: the region.*store add /store', work on a smaller file"):
+    with pytest.raises(NoSpaceError) as error:
         plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB)])
+    told = str(error.value)
+    assert told.startswith(f"/f: {said}. Remove other files. Where this one takes the room, lay it out on fewer")
+    assert told.endswith("or add a target: 'stripewise store add /store NAME --path DIR --class CLASS'")
+    assert "(" not in told and "free some space" not in told

@@ -23,7 +23,7 @@ from ...store.globs import escape, matches
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
-from ..output import print_json, printable, progress, say, wrapped
+from ..output import moves_ended, print_json, printable, progress, say, wrapped
 from ..replica_building import Making, build_chosen
 
 
@@ -106,6 +106,8 @@ def apply(
                 f"'stripewise migrate' beside it"
             )
     if result.signal is not None:
+        stands = moves_ended(result.signal, result.files, len(decided.files), copies is not None)
+        say(f"stripewise: {stands}")
         raise typer.Exit(128 + result.signal)
     if copies is not None:
         with turn_of(opened, digest_of(plan), False) as turn:

@@ -16,7 +16,7 @@ from ...store.placed import PlacedFile, check_room, placed_at, placed_in
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions
-from ..output import ENDED_BY, print_json, printable, progress, regions_drawn, say, wrapped
+from ..output import moves_ended, print_json, printable, progress, regions_drawn, say, wrapped
 from .layout import ROWS_SHOWN
 from .options import WantedLayout
 
@@ -60,18 +60,8 @@ def set_layout(
         _print(done, stores, found)
     if (ended := done[-1][1].signal) is not None:
         count = sum(len(each) for each in found.values())
-        say(f"stripewise: {_stands(ended, sum(applied.files for _, applied in done), count)}")
+        say(f"stripewise: {moves_ended(ended, sum(applied.files for _, applied in done), count)}")
         raise typer.Exit(128 + ended)
-
-
-def _stands(ended: int, laid_out: int, count: int) -> str:
-    """What stands where a signal ended it."""
-    ending = ENDED_BY.get(ended, "ended by a signal")
-    if laid_out == count:
-        return f"{ending}; all {count} file(s) have the new layout by then"
-    rest = "the others have" if laid_out else "each has"
-    said = f"{laid_out} of {count} file(s) have the new layout, {rest} the old one and all its bytes"
-    return f"{ending}; {said}; the same command again moves the rest"
 
 
 def _move(store: Store, files: list[PlacedFile], layout: Layout, limits: Limits) -> Applied:
