@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InUseError, StoreError
+from ..cluster.described import descriptions
+from ..errors import InUseError, StoreError, StripewiseError
 from ..moving.mover_status import check_idle
-from ..store.described import descriptions
+from ..store.config import read_store
 from ..store.undo.decide import Decision
 from ..store.undo.run import Undone, look
 from ..store.undo.run import undo as undo_store
@@ -51,7 +53,7 @@ def undo(
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
         return
-    clusters = descriptions(Path(os.path.realpath(store)))
+    clusters = _descriptions(Path(os.path.realpath(store)))
     with progress("making files plain") as step:
         try:
             done = undo_store(store, orphans, search or [], wait, _complain, step)
@@ -147,6 +149,13 @@ def _print(undone: Undone, clusters: Sequence[Path]) -> None:
         )
     if removed.empty:
         typer.echo(f"empty now, and may be removed: {printable(' '.join(removed.empty))}")
+
+
+def _descriptions(root: Path) -> list[Path]:
+    """The files beside a store that describe its targets; none where it cannot be read."""
+    with contextlib.suppress(StripewiseError, OSError):
+        return descriptions(root, read_store(root).cluster)
+    return []
 
 
 def _counts(decision: Decision) -> list[tuple[int, str]]:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import native
+from ..cluster.described import describes
 from ..errors import InUseError, LayoutError, NoSpaceError, StoreError
 from ..layout import Layout, Region, from_indexes, target_bytes, to_indexes
 from ..units import format_size
 from . import trust
-from .described import describes
 from .layouts import named_layout
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
@@ -82,7 +82,7 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
     Where the store's own layout (None) has no room for it, it takes of each target what its room allows, as new files
     do. Raises NoSpaceError with what the file needs and what there is, StoreError for the description of the store.
     """
-    if describes(path, store.config):
+    if describes(path, store.config.cluster):
         raise StoreError(
             f"{path}: describes the targets of the store {store.root}, and commands that take it with --cluster could "
             "not read it there; leave it plain"

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ...cluster.described import describes
 from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
 from ...store import Store, transfer
-from ...store.described import describes
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -106,7 +106,7 @@ def adopt(
     """
     opened = Store(store)
     found = [path for directory in below or [] for path in transfer.plain_files(directory)]
-    kept = [path for path in found if describes(path, opened.config)]
+    kept = [path for path in found if describes(path, opened.config.cluster)]
     paths = [*(files or []), *(path for path in found if path not in kept)]
     if not paths and not below:
         raise UsageError("store adopt: no file given; name files, or a directory with -r")

@@ -9,9 +9,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from ..cluster import read_cluster
 from ..errors import StripewiseError
-from .config import StoreConfig, read_store
+from .cluster import Cluster, read_cluster
 
 #: What the name of a description ends with.
 ENDING = ".toml"
@@ -19,9 +18,9 @@ ENDING = ".toml"
 FILES_MAX = 64
 
 
-def describes(path: Path, config: StoreConfig) -> bool:
-    """Whether a file describes targets of this store and of no other: all that it has now, or those that it had before
-    some were added or removed.
+def describes(path: Path, cluster: Cluster) -> bool:
+    """Whether a file describes targets of the store that has these and of no other: all that it has now, or those that
+    it had before some were added or removed.
     """
     if path.suffix != ENDING:
         return False
@@ -29,17 +28,14 @@ def describes(path: Path, config: StoreConfig) -> bool:
         if not path.is_file():
             return False
         # A removed target has its name for ever; its directory may be another store's since.
-        living = {os.path.realpath(each.path) for each in config.cluster.targets if each.state != "removed"}
-        removed = {each.name for each in config.cluster.targets if each.state == "removed"}
+        living = {os.path.realpath(each.path) for each in cluster.targets if each.state != "removed"}
+        removed = {each.name for each in cluster.targets if each.state == "removed"}
         described = {os.path.realpath(each.path): each.name for each in read_cluster(path).targets}
         others = described.keys() - living
         return len(others) < len(described) and all(described[each] in removed for each in others)
     return False
 
 
-def descriptions(root: Path) -> list[Path]:
-    """The files beside a store that describe its targets, by name; none where the store cannot be read."""
-    with contextlib.suppress(StripewiseError, OSError):
-        config = read_store(root)
-        return [path for path in sorted(root.parent.glob(f"*{ENDING}"))[:FILES_MAX] if describes(path, config)]
-    return []
+def descriptions(root: Path, cluster: Cluster) -> list[Path]:
+    """The files beside a store that describe its targets, by name."""
+    return [path for path in sorted(root.parent.glob(f"*{ENDING}"))[:FILES_MAX] if describes(path, cluster)]
