@@ -155,7 +155,8 @@ def test_programs_that_use_the_store_are_waited_for_or_refused(full: Store) -> N
     with talking(["python3", "-c", script, full.data / "a"], full.environment()) as program:
         assert program.line() == "open\n"
         said = undo(full, code=1).err
-        assert "use the store; wait until they have ended" in said and said.count("\n") == 1, said
+        assert "use the store; wait until they have ended, or let undo wait: --wait SECONDS" in said, said
+        assert said.count("\n") == 1, said
         assert "use the store" in undo(full, "--dry-run", code=1).err
         waiting = subprocess.Popen([STRIPEWISE, "undo", full.root, "--wait", "60"], stdout=subprocess.DEVNULL)
         time.sleep(0.7)

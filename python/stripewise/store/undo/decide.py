@@ -17,6 +17,7 @@ from ..copies.build import is_container
 from ..copies.listed import copies_of
 from ..find import recorded_name
 from ..placed import allocated_bytes
+from ..room import read_only_targets
 from ..store import Store
 from ..templates import templates_in
 from ..trust import user_name
@@ -108,8 +109,10 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     made = Decision(templates=len(templates_in(store.config)), plans=len(store.config.plans))
     made.problems += in_use(store)
     made.problems += [f"target {row['name']}: {row['away']}" for row in store.devices() if row.get("away")]
+    made.problems += _unwritable(store)
     made.copies = len(copies_of(store))
     files = [file for file in store.files() if not is_container(store.root, file.path)]
+    copies = [allocated_bytes(store, file.id) for file in store.files() if is_container(store.root, file.path)]
     recorded = {file.id: recorded_name(store, file.id) for file in files}
     links = find_links(
         store.config, recorded, [*search, *([orphans] if orphans is not None and orphans.is_dir() else [])]
@@ -155,7 +158,7 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
             "wants; without --older-than, only those older than 7 days"
         )
     made.problems += _places(store, made.files, orphans)
-    made.problems += _room(store, made.files)
+    made.problems += _room(store, made.files, copies)
     return made
 
 
@@ -174,7 +177,10 @@ def in_use(store: Store) -> list[str]:
     pids = sorted(int(program["pid"]) for program in store.programs())
     if not pids:
         return []
-    return [f"{store.root}: process(es) {', '.join(map(str, pids))} use the store; wait until they have ended"]
+    return [
+        f"{store.root}: process(es) {', '.join(map(str, pids))} use the store; wait until they have ended, or "
+        "let undo wait: --wait SECONDS"
+    ]
 
 
 def _names(store: Store, identity: str, recorded: str, links: Links) -> list[str]:
@@ -243,9 +249,31 @@ def _places(store: Store, files: list[Outgoing], orphans: Path | None) -> list[s
     ]
 
 
-def _room(store: Store, files: list[Outgoing]) -> list[str]:
-    """File systems that would be full on the way: each file is copied before what the store has of it goes."""
+def _unwritable(store: Store) -> list[str]:
+    """Targets that are there and of which nothing can be removed."""
+    read_only = read_only_targets(store)
+    return [
+        *read_only.values(),
+        *(
+            f"target {target.name}: {target.path} may not be written by this user; give yourself permission"
+            for target in store.config.cluster.targets
+            if target.state != "removed"
+            and target.name not in read_only
+            and target.path.is_dir()
+            and not os.access(target.path, os.W_OK | os.X_OK)
+        ),
+    ]
+
+
+def _room(store: Store, files: list[Outgoing], copies: list[dict[str, int]]) -> list[str]:
+    """File systems that would be full on the way: each file is copied before what the store has of it goes. What
+    copies take goes before the first; they are given by target.
+    """
     where = {target.name: _device(target.path) for target in store.config.cluster.targets}
+    freed: Counter[int | None] = Counter()
+    for held in copies:
+        for name, count in held.items():
+            freed[where.get(name)] += count
     free: dict[int, int] = {}
     short: dict[int, tuple[int, str]] = {}
     for file in files:
@@ -253,7 +281,7 @@ def _room(store: Store, files: list[Outgoing]) -> list[str]:
         device = _device(Path(place))
         if device is None:
             continue
-        free.setdefault(device, free_bytes(place))
+        free.setdefault(device, free_bytes(place) + freed[device])
         free[device] -= file.data_bytes
         if free[device] < 0:
             short[device] = max(short.get(device, (0, place)), (-free[device], place))

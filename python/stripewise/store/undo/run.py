@@ -119,10 +119,14 @@ def _held(root: Path) -> Iterator[int]:
 
 
 def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -> Decision:
-    """What is to be done, once the copies are dropped. Where a signal ends it, `say` gets what stands."""
+    """What is to be done, once the copies are dropped, which they are where nothing keeps the store from being undone.
+    Where a signal ends it, `say` gets what stands.
+    """
     copies = len(copies_of(store))
     try:
         if copies:
+            settle(store)
+            _check(store, decide(store, orphans, search), say)
             say(f"dropping the copies of {copies} file(s) first; the files themselves stay as they are")
             copies = drop_all(store)
         settle(store)
@@ -133,10 +137,7 @@ def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -
         say(f"{NOTHING_DONE}{dropped}")
         raise
     decision.copies = copies
-    if decision.problems:
-        for text in decision.obstacles():
-            say(text)
-        raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
+    _check(store, decision, say)
     if orphans is not None and decision.orphans and is_new(orphans):
         try:
             orphans.mkdir(0o755)
@@ -145,3 +146,11 @@ def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -
     for directory in decision.unread:
         say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
     return decision
+
+
+def _check(store: Store, decision: Decision, say: Say) -> None:
+    """StoreError where something keeps the store from being undone; `say` then gets what."""
+    if decision.problems:
+        for text in decision.obstacles():
+            say(text)
+        raise StoreError(f"{store.root}: {len(decision.problems)} thing(s) keep it from being undone; see above")
