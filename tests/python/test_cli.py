@@ -495,3 +495,8 @@ def test_verbs_that_run_programs_load_no_numpy():
 def test_an_unknown_verb_is_told_the_nearest_one(words, near):
     ended = subprocess.run([sys.executable, "-m", "stripewise", *words], timeout=60, capture_output=True, text=True)
     assert ended.returncode == 2 and f"did you mean {near}?" in ended.stderr, ended.stderr
+
+
+def test_who_would_remove_a_file_by_a_verb_of_the_store_is_told_how():
+    ended = subprocess.run([sys.executable, "-m", "stripewise", "store", "rm", "f"], capture_output=True, text=True)
+    assert ended.returncode == 2 and "to remove a file: stripewise run --store STORE -- rm FILE" in ended.stderr

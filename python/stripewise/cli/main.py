@@ -48,6 +48,7 @@ class Verbs(TyperGroup):
     """Verbs of a table, each brought in on demand."""
 
     table: Mapping[str, Verb | Group] = TABLE
+    hints: Mapping[str, str] = {}
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """As of a verb."""
@@ -68,6 +69,8 @@ class Verbs(TyperGroup):
         if args and args[0] not in self.table and not ctx.resilient_parsing:
             import difflib
 
+            if args[0] in self.hints:
+                ctx.fail(f"No such command '{args[0]}'; {self.hints[args[0]]}")
             near = difflib.get_close_matches(args[0], list(self.table), 1)
             if near:
                 ctx.fail(f"No such command '{args[0]}'; did you mean {near[0]}?")
@@ -86,7 +89,7 @@ def app_of(name: str, group: Group, base: type[Verbs] = Verbs) -> typer.Typer:
     return typer.Typer(
         name=name,
         help=group.help,
-        cls=type("Verbs", (base,), {"table": group.verbs}),
+        cls=type("Verbs", (base,), {"table": group.verbs, "hints": group.hints}),
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -28,6 +28,8 @@ class Group:
 
     help: str
     verbs: Mapping[str, Verb | Group]
+    #: What is said of words that some take for verbs of this group.
+    hints: Mapping[str, str] = field(default_factory=dict)
 
 
 TABLE: dict[str, Verb | Group] = {
@@ -94,6 +96,7 @@ TABLE: dict[str, Verb | Group] = {
                 {"ls": Verb("store.replica", "ls"), "rm": Verb("store.replica", "rm")},
             ),
         },
+        {"rm": "to remove a file: stripewise run --store STORE -- rm FILE"},
     ),
     "calibrate": Verb("calibrate", "calibrate"),
     "model": Verb("model.model", "model"),

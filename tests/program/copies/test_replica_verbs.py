@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import STRIPEWISE, Maker, Store, Target, dirs, stripewise, wait_until
+from hostile import needs_root
+from rig import STRIPEWISE, Maker, Store, Target, dirs, execute, stripewise, wait_until
 
 from stripewise.units import format_size
 
@@ -191,6 +192,24 @@ def test_a_file_that_a_program_writes_gets_none_and_the_reason(store: tuple[Stor
     assert states(made) == {} and made.files() == []
     told = json.loads(build(made, trace, "--without-lease", "--bandwidth", "1GiB", "--json"))
     assert [each["file"] for each in told["made"]] == [str(path)] and not told["skipped"]
+
+
+def test_an_empty_list_of_copies_says_what_makes_some(store: tuple[Store, Path]) -> None:
+    made, _ = store
+    said = stripewise("store", "replica", "ls", made.root).out
+    assert said == f"no copies; make some with 'stripewise replicate TRACE --store {made.root}'\n"
+
+
+@needs_root
+def test_an_undo_that_a_read_only_target_keeps_from_its_end_drops_no_copies(store: tuple[Store, Path]) -> None:
+    made, path = store
+    build(made, traced(made, path))
+    place = made.base / "targets/t1"
+    mounts = f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"
+    words = ["unshare", "-m", "sh", "-c", f"{mounts} && {STRIPEWISE} undo {made.root}"]
+    said = execute(words, made.environment(), code=1)
+    assert f"target t1: {place} is mounted read-only; mount it for writing" in said.err, said.report
+    assert "dropping" not in said.err and states(made) == {"array": "in use"}, said.report
 
 
 def test_undo_drops_copies_first_and_keeps_the_files(store: tuple[Store, Path]) -> None:

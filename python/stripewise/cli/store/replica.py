@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     found = copies_of(Store(store))
     if json:
         print_json([each.as_json() for each in found])
+        return
+    if not found:
+        make_some = f"stripewise replicate TRACE --store {shlex.quote(str(store))}"
+        typer.echo(printable(f"no copies; make some with '{make_some}'"))
         return
     made = table("", "file", "replicas", "size", "state")
     for each in found:
