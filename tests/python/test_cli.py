@@ -491,12 +491,11 @@ def test_verbs_that_run_programs_load_no_numpy():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-@pytest.mark.parametrize(("words", "near"), [(["shwo", "t"], "show"), (["store", "tempalte", "ls"], "template")])
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [("shwo", "mean show?"), ("store tempalte", "mean template?"), ("store rm", "--store STORE -- rm")],
+)
 def test_an_unknown_verb_is_told_the_nearest_one(words, near):
-    ended = subprocess.run([sys.executable, "-m", "stripewise", *words], timeout=60, capture_output=True, text=True)
-    assert ended.returncode == 2 and f"did you mean {near}?" in ended.stderr, ended.stderr
-
-
-def test_who_would_remove_a_file_by_a_verb_of_the_store_is_told_how():
-    ended = subprocess.run([sys.executable, "-m", "stripewise", "store", "rm", "f"], capture_output=True, text=True)
-    assert ended.returncode == 2 and "to remove a file: stripewise run --store STORE -- rm FILE" in ended.stderr
+    command = [sys.executable, "-m", "stripewise", *words.split()]
+    ended = subprocess.run(command, timeout=60, capture_output=True, text=True)
+    assert ended.returncode == 2 and near in ended.stderr, ended.stderr
