@@ -59,6 +59,8 @@ ROWS_MAX = 20
 QUICKER = 1.5
 #: Times between the model's seconds and those of the run's own reads from which the model is said to be off.
 OFF = 3
+#: The reads of a run took less than copies would save, beyond what runs differ by.
+NEAR = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +294,8 @@ def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> 
         moved, took_s = reads_of(run, {one.file for one in copies})
         model_s = each.original_s
         is_of_all = len(copies) == len(each.of_run) and sum(one.bytes for one in copies) * OFF >= moved * (OFF - 1)
-        is_quick = 0 < took_s < max(sum(one.gain_s for one in copies), model_s / OFF) or 0 < span_s * QUICKER < model_s
+        saved_s = sum(one.gain_s for one in copies)
+        is_quick = 0 < took_s < max(saved_s / NEAR, model_s / OFF) or 0 < span_s * QUICKER < model_s
         if is_quick or (copies and is_of_all and took_s > model_s * OFF):
             took = f"{seconds_text(took_s)} s for these reads" if took_s else f"{seconds_text(span_s)} s"
             why = "memory or faster devices serve these, so copies may be slower: " if is_quick else ""
@@ -344,12 +347,13 @@ def _tell(decision: Decision, options: Options) -> None:
 
 
 def _sum(decision: Decision, options: Options) -> str:
-    count = len(decision.of_run)
-    if not count:
+    # A pattern whose blocks follow several loops has a replica for each.
+    patterns, count = len(decision.of_run), sum(len(each.blocks) for each in decision.of_run)
+    if not patterns:
         return f"{decision.manager}: no replica is worth making"
     less = decision.original_s - decision.replica_s
     saved = f"{seconds_text(abs(less))} s {'less' if less >= 0 else 'more'}"
-    stand = sum(STANDS_ALREADY in each.reasons for each in decision.of_run)
+    stand = sum(len(each.blocks) for each in decision.of_run if STANDS_ALREADY in each.reasons)
     building = f"{seconds_text(sum(each.build_s for each in decision.of_run))} s to build"
     if stand:
         alone = "all stand already" if count > 1 else "it stands already"
@@ -360,8 +364,9 @@ def _sum(decision: Decision, options: Options) -> str:
         each = " on each SServer" if decision.manager in PER_SSERVER else ""
         bound = f" (at most {format_size(options.space_bytes)}{each})"
     return (
-        f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}, "
-        f"I/O by the model {seconds_text(decision.original_s)} s from the file{'' if _is_one(decision) else 's'}, "
+        f"{decision.manager}: {count:,} replica{'' if count == 1 else 's'}"
+        f"{'' if count == patterns else f' of {patterns:,} pattern(s)'}, I/O by the model "
+        f"{seconds_text(decision.original_s)} s from the file{'' if _is_one(decision) else 's'}, "
         f"{saved} from replicas{fast}, {format_size(held)} of space{bound}, {building}"
     )
 

@@ -30,7 +30,7 @@ from ..workload.layouts import read_layouts
 from ..workload.trace import run_end
 from .arguments import flattened
 from .options import JsonOption, names_completed
-from .output import print_json, progress, say, say_partial, shown, stdout, table, wrapped
+from .output import print_json, printable, progress, say, say_partial, shown, stdout, table, wrapped
 from .plan.options import (
     FileOptions,
     SearchOptions,
@@ -138,6 +138,10 @@ class Job:
         self.plans = [(str(path), read_plan(path)) for path in plans]
         self.options = options
         self.is_said = False
+        for name, plan in self.plans:
+            if (copies := plan.replicas) is not None:
+                gain = "" if copies.gain is None else f"; with them {copies.gain:.2f} times def in I/O, says the plan"
+                say(f"stripewise: {printable(name)}: is simulated without its {len(copies.all):,} copies{gain}")
 
     def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
         """One run under each policy and each plan."""

@@ -89,6 +89,8 @@ class Joint:
     #: What the user gave: the policy, and the bound of the copies.
     policy: str
     space_bytes: int | None
+    #: Of servers in the simulated runs.
+    read_ahead_bytes: int = 0
 
     def plan(self) -> Plan:
         """The plan of the homes, with the copies beside them."""
@@ -121,17 +123,18 @@ def plan_jointly(
     Raises PlanError where the data do not fit, ClusterError where the manager lacks servers.
     """
     search = _Search(workload, found, cluster, options, wanted)
+    given = wanted.options.space_bytes, wanted.read_ahead_bytes
     if policy.name != Best.name:
         home = _Home(policy.name, 0.0, plan_by(policy, workload, cluster, options))
         tried = [search.tried(home, each) for each in (False, True)]
         if policy.name != Default.name:
             tried.append(search.tried(_Home(Default.name, 0.0, Default().plan(workload, cluster, _plain(options)))))
-        return Joint(tried[1], tuple(tried), policy.name, wanted.options.space_bytes)
+        return Joint(tried[1], tuple(tried), policy.name, *given)
     tried = list(search.all())
     quick = _near(tried, lambda each: each.run_s)
     chosen = min(_near(quick, lambda each: each.io_s), key=lambda each: (each.copied_bytes, each.io_s))
     spared = search.spared(chosen)
-    return Joint(spared[-1] if spared else chosen, (*tried, *spared), policy.name, wanted.options.space_bytes)
+    return Joint(spared[-1] if spared else chosen, (*tried, *spared), policy.name, *given)
 
 
 def _near(tried: Sequence[Tried], seconds: Callable[[Tried], float]) -> list[Tried]:
@@ -163,13 +166,14 @@ class _Search:
     def all(self) -> Iterator[Tried]:
         """Every home with no copies, and with each kind of copies that is not the same as another."""
         for home in self.homes():
-            yield self.tried(home)
+            made = [self.tried(home, True, on_sservers) for on_sservers in (False, True)]
+            # Why there are no copies is told with the layouts that have none.
+            yield replace(self.tried(home), decision=replace(made[0].decision, chosen=(), sets=()))
             seen: list[tuple[Candidate, ...]] = [()]
-            for on_sservers in (False, True):
-                made = self.tried(home, True, on_sservers)
-                if made.decision.chosen not in seen:
-                    seen.append(made.decision.chosen)
-                    yield made
+            for each in made:
+                if each.decision.chosen not in seen:
+                    seen.append(each.decision.chosen)
+                    yield each
 
     def homes(self) -> Iterator[_Home]:
         """DEF's and those of `best`, with all of the room and with less."""

@@ -47,8 +47,8 @@ class Standing:
 
     def is_whole(self, file: str, chosen: Sequence[ReplicaSet]) -> bool:
         """Whether the sets that are chosen of a file are all of it that stands: then there is nothing to make."""
-        stands = {each.key for each in self.sets if each.file == file}
-        return bool(stands) and stands == {each.key for each in chosen if each.file == file}
+        stands = {_as_laid(each) for each in self.sets if each.file == file}
+        return bool(stands) and stands == {_as_laid(each) for each in chosen if each.file == file}
 
     def evicted(self, chosen: Sequence[ReplicaSet]) -> list[str]:
         """Files of which no set is chosen any more."""
@@ -179,6 +179,11 @@ def read_standing(store: Store) -> Standing:
         if file in copies and file not in done and copies[file].replicas == replicas[file]:
             found.append(each)
     return Standing(tuple(found), tuple(str(each) for each in taken), {p: c.container for p, c in copies.items()})
+
+
+def _as_laid(each: ReplicaSet) -> tuple[object, ...]:
+    """What a set holds, and where."""
+    return each.key, tuple(one.layout for one in each.candidates)
 
 
 def _holds(copies: Mapping[str, Copies], containers: Mapping[str, object], each: ReplicaSet) -> bool:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..memoize import Memoized
 
-#: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads.
+#: Times in ns of the trace's clock, offset and size in bytes; write is true for writes, false for reads. Rank is that
+#: in MPI_COMM_WORLD; of processes outside MPI a number below -1 of their own, -1 where nothing tells.
 REQUEST_DTYPE = np.dtype(
     [("start_ns", "i8"), ("end_ns", "i8"), ("rank", "i4"), ("write", "?"), ("offset", "i8"), ("size", "i8")], align=True
 )

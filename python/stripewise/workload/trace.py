@@ -48,6 +48,8 @@ FLAG_MANAGED = 1 << 1
 FLAG_COPIED = 1 << 13
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
+#: Process ids that are told apart in a request's rank, a signed number of 32 bits.
+PIDS = (1 << 31) - 2
 #: Traces of a directory of several that an error names.
 RUNS_SHOWN = 8
 #: The name of a trace's file in its directory, and what files of Parquet begin with.
@@ -424,13 +426,13 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
     requests = np.zeros(len(rows), dtype=REQUEST_DTYPE)
     requests["start_ns"] = numbers(table, "start_ns", 0)[rows]
     requests["end_ns"] = numbers(table, "end_ns", 0)[rows]
-    rank = requests["rank"] = numbers(table, "rank", -1)[rows]
+    rank, pid = numbers(table, "rank", -1)[rows], numbers(table, "pid", -1)[rows]
+    requests["rank"] = np.where(rank < 0, unranked(pid), rank)
     requests["write"] = np.isin(op_code, writes)[rows]
     offset = requests["offset"] = numbers(table, "offset", 0)[rows]
     size = requests["size"] = done[rows]
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
     ends = np.append(begins[1:], len(rows))
-    pid = numbers(table, "pid", -1)[rows]
     reach = np.maximum.reduceat(offset + size, begins).tolist()
     # Lengths may be any: sums of a damaged trace's must not turn negative.
     moved = [int(each) for each in np.add.reduceat(size.astype(np.float64), begins)]
@@ -453,6 +455,11 @@ def _read_group(table: Any) -> list[tuple[str, _File]]:
         )
         for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True))
     ]
+
+
+def unranked(pid: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What stands for the rank of processes outside MPI: the requests of each stay its own; -1 without a pid."""
+    return np.where(pid < 0, -1, -2 - pid % PIDS)
 
 
 def _distinct(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> set[int]:

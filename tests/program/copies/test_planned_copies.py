@@ -143,7 +143,9 @@ def test_an_interrupted_replicate_says_that_no_copies_are_left(managed: tuple[St
         return "unfinished" in stripewise("store", "replica", "ls", store.root, code=None).out
 
     err = interrupted(store, [*words, "--bandwidth", "256KiB"], unfinished)
-    stands = "interrupted; no copies were made, none are left half-made, and no file has changed; the same command again"
+    stands = (
+        "interrupted; no copies were made, none are left half-made, and no file has changed; the same command again"
+    )
     assert f"stripewise: {stands} makes them\n" in err and states(store) == {}, err
 
 
@@ -162,3 +164,31 @@ def test_what_goes_not_with_copies_is_told(managed: tuple[Store, Path], words: t
     store, _ = managed
     found = stripewise("plan", store.base / "none", "--store", store.root, *words, code=2).err
     assert said in found
+
+
+def test_copies_that_lie_elsewhere_than_planned_are_made_anew(managed: tuple[Store, Path]) -> None:
+    store, path = managed
+    plan, _ = planned(store, path, "--policy", "def")
+    stripewise("replicate", store.base / "trace", "--store", store.root)
+    assert states(store) == {"array": "in use"}
+    data = json.loads(plan.read_text())
+    (replica,) = data["replicas"]["sets"][0]["replicas"]
+    for region in replica["layout"]["regions"]:
+        region["stripes"] = [["d2", region["len"]]]
+    plan.write_text(json.dumps(data))
+    said = json.loads(stripewise("apply", plan, "--store", store.root, "--json").out)
+    assert said["up_to_date"] == [] and [each["replaced"] for each in said["made"]] == [True]
+    layout = stripewise("store", "layout", str(next((store.root / "copies").glob("*.copy")))).out
+    assert "d2" in layout and "d0" not in layout
+    store.fsck()
+
+
+def test_too_little_space_is_told_and_a_plan_simulated_without_its_copies_is_said_to_be(
+    managed: tuple[Store, Path],
+) -> None:
+    store, path = managed
+    _, said = planned(store, path, "--replicas", "10", "--time-limit", "1s")
+    assert "no copies: its set takes 4.0 MiB, of which 10 B are left" in " ".join(said.split())
+    plan, _ = planned(store, path, "--policy", "def")
+    words = ["simulate", "--trace", store.base / "trace", "--cluster", store.root, "--plan", plan]
+    assert "is simulated without its 1 copies; with them " in stripewise(*words).err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,9 @@ from stripewise.pattern.records import read_records
 from stripewise.run.collect import collect_logs
 from stripewise.view import read_requests
 from stripewise.workload.counted import Touched
+from stripewise.workload.requests import dealt
 from stripewise.workload.trace import FLAG_MANAGED, FLAG_UNKNOWN_OFFSET, partial_reasons, read_trace, wanted_files
+from support import KIB, MIB
 
 TYPES = {
     "pid": pa.int32(), "rank": pa.int32(), "world": pa.int32(), "layer": pa.string(), "op": pa.string(),
@@ -188,3 +191,22 @@ def test_a_directory_of_collected_traces_says_how_many_there_are(tmp_path):
 def test_a_missing_trace_is_named(tmp_path):
     with pytest.raises(WorkloadError, match="does not exist"):
         read_trace(tmp_path / "none")
+
+
+def test_requests_of_processes_outside_mpi_stay_their_own(tmp_path):
+    """Dealt out in turn, two processes that each read in order would make two that leap to and fro."""
+    rows = [row(pid=10 + k % 3, offset=(k % 3) * MIB + k // 3 * KIB, start_ns=k, end_ns=k + 1) for k in range(12)]
+    found = read_trace(trace(tmp_path, rows))
+    (requests,) = dealt([each.requests for each in found.files], found.processes)
+    assert found.processes == 3 and len(set(requests["rank"].tolist())) == 3 and (requests["rank"] < -1).all()
+    for rank in set(requests["rank"].tolist()):
+        assert set(np.diff(requests["offset"][requests["rank"] == rank]).tolist()) == {KIB}
+
+
+def test_ranks_count_before_pids_and_without_either_requests_are_dealt_in_turn(tmp_path):
+    (file,) = read_trace(trace(tmp_path, [row(rank=k % 2, world=2, pid=7 + k % 2) for k in range(4)])).files
+    assert file.requests["rank"].tolist() == [0, 1, 0, 1]
+    (file,) = read_trace(trace(tmp_path, [row(pid=-1) for _ in range(4)])).files
+    assert file.requests["rank"].tolist() == [-1] * 4
+    (requests,) = dealt([file.requests], 2)
+    assert requests["rank"].tolist() == [0, 1, 0, 1]

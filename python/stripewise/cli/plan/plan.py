@@ -305,7 +305,10 @@ def plan(
     copies: CopyOptions,
     json: JsonOption = False,
 ) -> None:
-    """Plan layouts for the files of a trace, with copies where asked for, or check a plan."""
+    """Plan layouts for the files of a trace, or check a plan.
+
+    With --replicas copies, too, which 'apply' makes.
+    """
     trace, cluster, output = asked.trace, asked.cluster, asked.output
     if asked.check is not None:
         if trace is not None or output is not None or asked.keep:
@@ -382,8 +385,9 @@ def plan(
         present = against_present(made, workload, described, options, lying)
         gains += [wrapped(present)] if present else []
     gains += [*(wrapped(f"but {printable(caveat)}") for caveat in caveats), _whereabouts(output)]
-    if made.expected.simulated_gain is None and chosen.name != Default.name:
-        against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", f"def,best,{asked.policy}"]
+    if made.expected.simulated_gain is None and chosen.name != Default.name and joint is None:
+        policies = ",".join(dict.fromkeys(("def", "best", asked.policy)))
+        against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", policies]
         against += files.choice().words() if files.flags else []
         simulating = printable(shlex.join(["stripewise", "simulate", "--trace", *against]))
         gains.append(f"simulated, to compare it with others: {simulating}")
