@@ -496,6 +496,5 @@ def test_verbs_that_run_programs_load_no_numpy():
     [("shwo", "mean show?"), ("store tempalte", "mean template?"), ("store rm", "--store STORE -- rm")],
 )
 def test_an_unknown_verb_is_told_the_nearest_one(words, near):
-    command = [sys.executable, "-m", "stripewise", *words.split()]
-    ended = subprocess.run(command, timeout=60, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-m", "stripewise", *words.split()], capture_output=True, text=True)
     assert ended.returncode == 2 and near in ended.stderr, ended.stderr
