@@ -137,6 +137,10 @@ WORDS: dict[str, Entry] = {
         "says. Priced: seconds in which busy servers and scarce space are dear, not those of a bound or a run. Of a "
         "move: why it is made."
     ),
+    "weighed": Entry(
+        "Of a reason by best: the price of a place in its search, where busy servers and scarce space are dear. It has "
+        "no unit, is seconds of no run, and compares places of one region alone."
+    ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.
     "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),

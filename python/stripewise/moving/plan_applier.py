@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import native
 from ..errors import NoSpaceError
-from ..layout import Region
+from ..layout import Region, Stripes
 from ..plan import Plan
 from ..store import Store
 from ..store.room import room_bytes
@@ -96,7 +96,9 @@ def lay_out(
                 where = "" if file.path in moved.message else f"{file.path}: "
                 why = moved.message.removesuffix(FREE_SOME)
                 short = missing_room(store, moved.message, file.layout, file.size)
-                raise NoSpaceError(f"{where}{why}. {f'{short}. ' if short else ''}{_ways_round(store)}")
+                raise NoSpaceError(
+                    f"{where}{why}. {f'{short}. ' if short else ''}{_lies_turned(store, file)}{_ways_round(store)}"
+                )
             moved.check()
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
 
@@ -115,6 +117,20 @@ def missing_room(store: Store, message: str, layout: Sequence[Region], size: int
     short = format_size(max(0, needed - room[best]))
     most = f"{best} has most, {format_size(room[best])}"
     return f"It needs {format_size(needed)} on one target; {most}: {short} are missing"
+
+
+def _lies_turned(store: Store, file: Wanted) -> str:
+    """That a file lies in the wanted stripes already but for the target that they begin with, where it does."""
+    now, wanted = (
+        {_from_first(region.stripes) for region in of} for of in (store.layout(file.id).regions, file.layout)
+    )
+    same = "It lies in these stripes already, begun at another target, so little is gained by that. "
+    return same if now == wanted else ""
+
+
+def _from_first(stripes: Stripes) -> Stripes:
+    at = min(range(len(stripes)), key=stripes.__getitem__)
+    return stripes[at:] + stripes[:at]
 
 
 def _ways_round(store: Store) -> str:

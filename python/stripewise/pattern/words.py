@@ -71,6 +71,18 @@ def formula_text(formula: RankFormula) -> str:
     return text[3:] if text.startswith(" + ") else f"-{text[3:]}"
 
 
+def _start_text(formula: RankFormula, ranks: Sequence[int], one: str) -> str:
+    """Where each rank begins; numbers that do not begin with 0 have no formula from 0, nor do those that go back."""
+    step = formula.coefficients[0] if not formula.grid else 0
+    first = step * ranks[0] + formula.constant
+    if step > 0 > formula.constant and formula.constant % step == 0:
+        return f"{one} r from (r - {-formula.constant // step:,}) x {size_text(step)} on"
+    if step and (step < 0 or formula.constant < 0) and list(ranks) == list(range(ranks[0], ranks[0] + len(ranks))):
+        way = "before" if step < 0 else "after"
+        return f"{one} {ranks[0]} from {size_text(first)} on, each next {size_text(abs(step))} {way} it"
+    return f"{one} r from {formula_text(formula)} on"
+
+
 def operation_text(tree: Tree, kinds: Sequence[Kind]) -> str:
     """reads, writes, or both."""
     ops = [kinds[leaf.kind].op for leaf in tree.leaves()]
@@ -285,7 +297,7 @@ def sentence(pattern: GlobalPattern, kinds: Sequence[Kind], processes: int, is_r
     others = [formula for formula in pattern.formulas[1:] if not formula.is_constant]
     start = pattern.formulas[0]
     one = "rank" if is_ranked else "process"
-    where = f"{one} r from {formula_text(start)} on" if not start.is_constant else (
+    where = _start_text(start, pattern.ranks, one) if not start.is_constant else (
         f"{'all ' if len(pattern.ranks) > 1 else ''}from {size_text(start.constant)} on"
     )  # fmt: skip
     if others:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -31,7 +32,7 @@ from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy, plan_by
 from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
-from ..store.globs import escape
+from ..store.globs import escape, matches
 from ..store.kept import without_ids
 from ..store.traced import on_store, plain_advice
 from ..units import format_size
@@ -59,6 +60,8 @@ SAME_WORK = 1.05
 INTERRUPTED = 130
 #: So many globs of a store are named where no file of a program is of one.
 GLOBS_NAMED = 3
+#: Files that runs left are named up to so many, more of them by their globs.
+LEFT_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,7 @@ class Tuner:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
         self._tell_cached(circle.number - 1)
         self._tell_other_work()
+        self._tell_unsure(layouts)
         for told in self._left(circle):
             self._remark(told)
         baseline = layouts[0]
@@ -258,6 +262,16 @@ class Tuner:
             self._apply(circle, fastest.policy)
         return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.same)
 
+    def _tell_unsure(self, layouts: Sequence[Repeated]) -> None:
+        """A remark where the most runs that are made without --repeat were not enough."""
+        known = [each.half_width for each in layouts if each.half_width is not None]
+        rounds = len(layouts[0].runs)
+        if self.turns.rounds is None and rounds == ROUNDS[1] and known and max(known) > SURE:
+            self._remark(
+                f"after {rounds} runs of each layout the mean I/O time is known to {max(known):.0%}, not to "
+                f"{SURE:.0%}; --repeat N makes more"
+            )
+
     def _tell_other_work(self) -> None:
         """Remarks on runs that moved unlike amounts: inputs that grow from run to run change no byte that was read."""
         least, most = min(self.moved), max(self.moved)
@@ -270,10 +284,21 @@ class Tuner:
         """The files that the runs made and left, if any: every run makes its own where their names change."""
         left = [file for file in self.store.files() if file.path and file.path not in circle.there]
         if left:
-            remove = shlex.join(["stripewise", "run", "--store", str(self.store.root), "--", "rm", left[0].path])
+            paths = self._together(circle, [file.path for file in left])
+            remove = f"{shlex.join(['stripewise', 'run', '--store', str(self.store.root), '--', 'rm'])} {paths}"
             more = f" and {len(left) - 1} more, {format_size(sum(file.size for file in left))} in all" * (len(left) > 1)
             runs = "run 1" if circle.number == 1 else "the runs"
             yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'"
+
+    def _together(self, circle: _Circle, paths: Sequence[str]) -> str:
+        """Names of files for a shell: all of them, or where these are many their globs, if those take no other file."""
+        if len(paths) > LEFT_NAMED:
+            globs = list(self._globs(circle, set(paths)))
+            others = [path for path in circle.there if any(matches(glob, path) for glob in globs)]
+            are_plain = all(re.fullmatch(r"[\w./*\[\]-]+", glob, re.ASCII) for glob in globs)
+            if are_plain and not others and all(any(matches(glob, path) for glob in globs) for path in paths):
+                return " ".join(globs)
+        return shlex.join(paths)
 
     def _say_left(self, circle: _Circle) -> None:
         """The same where a circle ends early; what ends it is told, not that a store is gone with it."""

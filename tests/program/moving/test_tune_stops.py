@@ -78,7 +78,7 @@ def test_the_trace_of_an_interrupted_run_that_ended_well_says_so(make_store: Mak
     child = begun(store, ["run", "--trace", str(trace)], store.data / "f", 0)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == 0 and "the run was interrupted" in err, err
+    assert child.returncode == 0 and "the run was interrupted by SIGINT (exit status 0)" in err, err
     stripewise("collect", trace, "-o", collected)
     assert json.loads((collected / "meta.json").read_text())["interrupted_by"] == signal.SIGINT
     shown = stripewise("show", collected)

@@ -118,7 +118,12 @@ def test_what_cannot_be_is_one_clear_error_and_moves_nothing(files) -> None:
     before = placed(*contents)
     for words, code, told in (
         ([path], 2, "give one of --layout, --like"),
-        ([path, "--layout", "def", "--targets", "t0"], 2, "give one of"),
+        (
+            [path, "--layout", "def", "--targets", "t0"],
+            2,
+            "set-layout: --layout and --targets cannot be combined; give one of",
+        ),
+        ([path, "--stripe", "t0=4096", "--targets", "t0"], 2, "--targets and --stripe cannot be combined"),
         ([store.data, "--layout", "def"], 2, "store template add STORE"),
         ([store.plain / "p", "--layout", "def"], 1, "is in no store"),
         ([path, store.plain / "none", "--layout", "def"], 1, "does not exist"),

@@ -14,7 +14,8 @@ from generators import ALL, KIB, MIB
 from pattern_traces import write_trace
 from stripewise.pattern import report_of
 from stripewise.pattern.local import Distribution
-from stripewise.pattern.words import places_text
+from stripewise.pattern.ranks import RankFormula
+from stripewise.pattern.words import _start_text, places_text
 
 #: Of 8 processes, whose grid of tiles is 2 rows of 4.
 GOLDEN = {
@@ -296,3 +297,16 @@ def test_what_is_written_in_pieces_and_then_read_is_not_at_random(tmp_path):
     # By chance half of them go back, and none begins where another ended.
     chance = replace(place[0], forward=2, sequential=0)
     assert "at random offsets" in places_text((chance,))
+
+
+@pytest.mark.parametrize(
+    ("constant", "coefficient", "ranks", "said"),
+    [
+        (-16 * KIB, 16 * KIB, (1, 2, 3), "process r from (r - 1) x 16 KiB on"),
+        (64 * KIB, -32 * KIB, (1, 2), "process 1 from 32 KiB on, each next 32 KiB before it"),
+        (-15 * KIB, 16 * KIB, (1, 2), "process 1 from 1 KiB on, each next 16 KiB after it"),
+        (0, 16 * KIB, (0, 1), "process r from r x 16 KiB on"),
+    ],
+)
+def test_processes_begin_where_a_reader_can_find_it(constant, coefficient, ranks, said):
+    assert _start_text(RankFormula((), constant, (coefficient,)), ranks, "process") == said

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ from stripewise.run.put_back import put_back_or_tell, standing, where_back
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
-from stripewise.run.tune import Tuner, Turns
+from stripewise.run.tune import Tuner, Turns, _Circle
 from stripewise.run.tuned import Tuned, twin_of
 from stripewise.store.config import Rule
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
@@ -261,10 +261,33 @@ def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch
         move=lambda *_: Moved(0, "no space", f"{said}; free some space on any target", "NoSpaceError"),
     )
     monkeypatch.setattr(plan_applier, "MoverSession", lambda *_: contextlib.nullcontext(session))
-    store: Any = SimpleNamespace(root=Path("/store"))
+    monkeypatch.setattr(plan_applier, "room_bytes", lambda _: {"a": 1})
+    here, wanted = ((Region(0, MIB, ((a, 65536), (b, 65536))),) for a, b in ("ba", "ab"))
+    store: Any = SimpleNamespace(root=Path("/store"), layout=lambda _: SimpleNamespace(regions=here))
+    with pytest.raises(NoSpaceError, match="It lies in these stripes already, begun at another target"):
+        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", wanted, 0)])
     with pytest.raises(NoSpaceError) as error:
         plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB)])
     told = str(error.value)
     assert told.startswith(f"/f: {said}. Remove other files. Where this one takes the room, lay it out on fewer")
     assert told.endswith("or add a target: 'stripewise store add /store NAME --path DIR --class CLASS'")
     assert "(" not in told and "free some space" not in told
+
+
+@pytest.mark.parametrize(("rounds", "is_told"), [(None, True), (5, False)])
+def test_runs_that_do_not_tell_the_mean_well_enough_are_told(rounds: int | None, is_told: bool) -> None:
+    tuner = Tuner(cast(Any, None), ["job"], PlanOptions(), [], Turns(rounds), cast(Any, None))
+    tuner._tell_unsure(together([layout("def", 0.35, 0.6, 0.4, 0.65, 0.5)]))
+    said = r"after 5 runs .* is known to \d+%, not to 5%; --repeat N makes more"
+    assert [bool(re.fullmatch(said, each)) for each in tuner.remarks] == [True] * is_told
+
+
+def test_all_files_that_runs_left_are_named_or_their_glob_if_it_takes_no_other() -> None:
+    tuner = Tuner(cast(Any, None), ["job"], PlanOptions(), [], Turns(), cast(Any, None))
+    circle = _Circle(cast(Any, None), Path("/t"))
+    few, many = ([f"/d/out_{n}.h5" for n in range(count)] for count in (5, 20))
+    circle.known = set(many)
+    assert tuner._together(circle, few) == " ".join(few)
+    assert tuner._together(circle, many) == "/d/out_[0-9]*.h5"
+    circle.there = frozenset(["/d/out_7old.h5"])
+    assert tuner._together(circle, many) == " ".join(many)

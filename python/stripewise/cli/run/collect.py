@@ -90,7 +90,7 @@ def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
     }
     counted = wanted_files(touched, Choice(own=own, least_bytes=least_bytes), place=run_place(account))
     for name in counted.files[:FILES_SHOWN]:
-        typer.echo(f"  {format_size(touched[name].bytes):>10}  {printable(name)}")
+        typer.echo(f"  {format_size(touched[name].bytes):>10} moved  {printable(name)}")
     if len(counted.files) > FILES_SHOWN:
         typer.echo(f"  and {len(counted.files) - FILES_SHOWN:,} files with fewer bytes")
     if counted.left_out:

@@ -66,7 +66,7 @@ def files(
 def _print_rows(rows: Sequence[tuple[int, str, str]]) -> None:
     width = max((len(kind) for _, kind, _ in rows), default=0)
     for count, kind, name in rows:
-        typer.echo(f"{format_size(count):>10}  {kind:<{width}}  {printable(name)}")
+        typer.echo(f"{format_size(count):>10} moved  {kind:<{width}}  {printable(name)}")
 
 
 def _print_list(choice: Choice, json: bool) -> None:

@@ -25,7 +25,9 @@ def kept_layout(
     """
     globs = {file.path: glob for glob, file in (anew or {}).items()}
     order = sorted(plan.files, key=lambda file: -file.size)
-    yield f"the layout that stays, of {plan.policy}:"
+    is_weighed = any(" weighed " in region.reason for file in order[:FILES_SHOWN] for region in file.regions)
+    weighed = " (weighed: for comparison, not seconds)" if is_weighed else ""
+    yield f"the layout that stays, of {plan.policy}{weighed}:"
     for file in order[:FILES_SHOWN]:
         glob = globs.get(file.path, file.path)
         name = file.path if glob in (file.path, escape(file.path)) else f"new files {glob}"

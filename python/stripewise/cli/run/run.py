@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,10 +177,11 @@ def run(
         for line in hints.lines():
             say(f"stripewise: {printable(line)}")
     if logs is not None:
-        if ended.status:
+        if ended.heard is not None:
+            how = f"{signal.Signals(ended.heard).name} (exit status {ended.status})"
+            say(f"stripewise: the run was interrupted by {how}; its trace is marked as such")
+        elif ended.status:
             say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
-        elif ended.heard is not None:
-            say("stripewise: the run was interrupted, if with exit status 0; its trace is marked as such")
         if any(logs.glob("*.swt")):
             say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
         else:

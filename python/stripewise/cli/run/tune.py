@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -219,7 +220,9 @@ def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
             say(f"stripewise: no template for {printable(glob)}: {printable(str(error))}; its files lie as by default")
             continue
         left.append(glob)
-        typer.echo(f"new files matching {printable(glob)} are laid out like {printable(file.path)}")
+        # The next run, or the reset before it, may have removed the one that was planned.
+        like = f"like {printable(file.path)}" if os.path.lexists(file.path) else "as planned"
+        typer.echo(f"new files matching {printable(glob)} are laid out {like}")
     return left
 
 
@@ -261,7 +264,7 @@ class TuneRequest:
             "--repeat",
             metavar="N",
             min=1,
-            help="Runs of each layout, interleaved (default: 2 to 5, until the mean is known to 5 %).",
+            help="Runs of each layout, interleaved (default: 2, up to 5 until the mean is known to 5 %).",
         ),
     ] = None
     reset: Annotated[

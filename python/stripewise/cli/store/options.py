@@ -59,8 +59,12 @@ class WantedLayout:
             bool(self.stripe),
         ]
         if sum(ways) != 1:
+            names = ("--layout", "--like", "--stripe-size" if self.stripe_size is not None else "--targets", "--stripe")
+            given = [name for name, is_given in zip(names, ways, strict=True) if is_given]
+            why = f"{' and '.join(given)} cannot be combined; " if given else ""
             raise UsageError(
-                f"{verb}: give one of --layout, --like, --stripe TARGET=SIZE ..., and --stripe-size with --targets"
+                f"{verb}: {why}give one of --layout, --like, --stripe for each target, or for equal stripes "
+                "--stripe-size, --targets or both"
             )
 
     def of(self, config: StoreConfig) -> Layout:

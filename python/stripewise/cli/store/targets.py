@@ -166,11 +166,12 @@ def _take_back(store: Store, target: str, json: bool) -> None:
         now = f"is still not followed: {why}" if why else "is followed again"
         typer.echo(printable(f"the plan kept for {kept.title} {now}"))
     if moved_off:
-        again = shlex.join(["stripewise", "store", "set-layout", moved_off[0], "--layout", "LAYOUT"])
+        again = shlex.join(["stripewise", "store", "set-layout", moved_off[0], "--layout", "def"])
         typer.echo(
             printable(
                 f"{len(moved_off)} file(s) that set-layout or a plan laid out grow without it: what the drain moved of "
-                f"them stays where it is now; to lay one out again: {again}, or 'stripewise apply'"
+                f"them stays where it is now; to lay one out over all targets: {again}; as it was, "
+                "with 'stripewise apply' or set-layout"
             )
         )
     typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")
