@@ -78,16 +78,16 @@ pub enum BinError {
 impl fmt::Display for BinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated => f.write_str("store.bin is cut short; run `stripewise store fsck --repair` to compile it anew from store.toml"),
+            Self::Truncated => f.write_str("store.bin is cut short; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml"),
             Self::Magic => f.write_str("store.bin does not begin with SWSTORE1; is this a Stripewise store?"),
             Self::Newer(version) => {
                 write!(f, "store.bin has version {version}, this Stripewise reads up to {STORE_VERSION}; use the newer Stripewise that wrote it")
             }
             Self::Checksum => {
-                f.write_str("store.bin's checksum does not fit; run `stripewise store fsck --repair` to compile it anew from store.toml")
+                f.write_str("store.bin's checksum does not fit; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml")
             }
             Self::Field(name) => {
-                write!(f, "store.bin: {name} is out of range; run `stripewise store fsck --repair` to compile it anew from store.toml")
+                write!(f, "store.bin: {name} is out of range; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml")
             }
         }
     }

@@ -58,7 +58,7 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
             if own and _machine(slot) not in ("", own):
                 yield bad(
                     f"another machine has a slot in {slot.parent}: {slot.name}",
-                    "end its programs; if it is gone: stripewise store fsck --repair",
+                    f"end its programs; if it is gone: stripewise store fsck {shlex.quote(str(config.root))} --repair",
                 )
 
 

@@ -35,6 +35,8 @@ def test_the_last_line_agrees_with_what_was_mended(make_store: Maker) -> None:
     store.program("sh", "-c", f"head -c 20000 /dev/zero > {store.data}/f")
     half = store.root / "files" / "00000000000000aa"
     half.mkdir()
+    cure = f"'stripewise store fsck {store.root} --repair' removes it when no program runs"
+    assert cure in store.fsck().out and "`" not in store.fsck().out
     assert store.fsck().out.splitlines()[-1].endswith("lost or ambiguous, but 1 warning(s) stand; see them above")
     said = store.fsck("--repair").out.splitlines()
     assert said[0].endswith("(mended)") and said[1:] == [f"{store.root}: sound now, 1 finding(s) mended"]

@@ -271,7 +271,7 @@ def test_another_machines_slots_are_named(made):
     slot.write_bytes(b"SWSLOT01" + bytes(48))
     assert levels(store.no_other_machine_has_it(Examined(made))) == set()
     slot.write_bytes(b"SWSLOT01" + bytes(16) + b"f" * 32)
-    assert "fsck --repair" in worst(store.no_other_machine_has_it(Examined(made))).cure
+    assert f"fsck {made} --repair" in worst(store.no_other_machine_has_it(Examined(made))).cure
 
 
 def test_a_file_system_without_locks_is_named(made, monkeypatch):

@@ -20,7 +20,8 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
         if told.is_none_or(|bits| bits >> (target % 64) & 1 != 0) {
             return;
         }
-        return say(file, target, errno, b" has no room left, errno ", b"; see `stripewise store df`, and free some, rebalance, or add a target");
+        let what: &[u8] = if errno.0 == libc::EDQUOT { b" has no room left for this user, whose quota is full" } else { b" has no room left" };
+        return say(file, target, None, what, b"; free some, rebalance, or add a target: see 'stripewise store df ");
     }
     if !matches!(errno.0, libc::EIO | libc::ENXIO | libc::ENODEV | libc::ESTALE | libc::EREMOTEIO | libc::ETIMEDOUT | libc::ENOTCONN | libc::EUCLEAN)
     {
@@ -32,14 +33,20 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
     let before = line.io_errors.fetch_add(1, Ordering::Relaxed);
     // A dead disk fails every call: the log tells of the 1st, 2nd, 4th, 8th...
     if (before + 1).is_power_of_two() {
-        say(file, target, errno, b" failed with errno ", b"; see `stripewise store info`, and check its disk or mount");
+        say(file, target, Some(errno), b" failed with errno ", b"; check its disk or mount, and see 'stripewise store info ");
     }
 }
 
-fn say(file: &'static File, target: u32, errno: Errno, what: &[u8], cure: &[u8]) {
-    let Some(config) = file.store().ok().and_then(|s| s.view().ok()).and_then(|v| v.target(target as usize)) else { return };
+/// `cure` ends within the command that the store's path completes.
+fn say(file: &'static File, target: u32, errno: Option<Errno>, what: &[u8], cure: &[u8]) {
+    let Ok(store) = file.store() else { return };
+    let Some(config) = store.view().ok().and_then(|v| v.target(target as usize)) else { return };
     // Small: a program may have been called on a stack of a few KiB.
-    let mut text = FixedText::<256>::from_bytes(b"target ");
-    text.push(config.name.as_bytes()).push(what).push_decimal(errno.0 as u64).push(cure);
+    let mut text = FixedText::<512>::from_bytes(b"target ");
+    text.push(config.name.as_bytes()).push(what);
+    if let Some(errno) = errno {
+        text.push_decimal(errno.0 as u64);
+    }
+    text.push(cure).push(store.path()).push(b"'");
     log::say(text.as_bytes(), config.path);
 }

@@ -94,6 +94,12 @@ impl<'m> Store<'m> {
         }
     }
 
+    /// The command that mends this store, in quotes, as findings and errors name it.
+    #[must_use]
+    pub fn repair_command(&self) -> String {
+        format!("'stripewise store fsck {} --repair'", self.root.display())
+    }
+
     /// Opens the store at an absolute path.
     ///
     /// # Errors

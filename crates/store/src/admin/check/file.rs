@@ -68,7 +68,7 @@ pub fn check_file(check: &mut Check<'_>, id: u64) -> Result<()> {
             "move-interrupted",
             id,
             text,
-            "`stripewise store fsck --repair`, or the next apply, finishes or undoes it",
+            &format!("{}, or the next apply, finishes or undoes it", store.repair_command()),
             check.repair,
         );
     }
@@ -108,8 +108,8 @@ fn check_intent(check: &mut Check<'_>, id: u64) -> Result<()> {
         sizing::forget(&ctl);
     }
     let text = format!("{}: a program was killed while it cut or extended it", called(check.store, id));
-    let cure = "whoever next extends or flushes the file ends it; `stripewise store fsck --repair` does it now";
-    check.found(Severity::Info, "size-unsettled", id, text, cure, check.repair);
+    let cure = format!("whoever next extends or flushes the file ends it; {} does it now", check.store.repair_command());
+    check.found(Severity::Info, "size-unsettled", id, text, &cure, check.repair);
     Ok(())
 }
 
@@ -124,7 +124,14 @@ fn settled(check: &mut Check<'_>, id: u64) -> Result<bool> {
     let done = check.repair && crate::admin::metadata::settle::recover(check.store, id)?;
     let severity = if check.idle { Severity::Warning } else { Severity::Info };
     let text = format!("file {}: {} it was interrupted, or is under way", id_text(id), way.part());
-    check.found(severity, "journal", id, text, "`stripewise store fsck --repair`, gc, or the same command again finishes or undoes it", done);
+    check.found(
+        severity,
+        "journal",
+        id,
+        text,
+        &format!("{}, gc, or the same command again finishes or undoes it", check.store.repair_command()),
+        done,
+    );
     Ok(done && check.store.medium.stat(&dir).doing("look at", &dir)?.is_some())
 }
 
@@ -153,7 +160,7 @@ fn never_finished(check: &mut Check<'_>, id: u64) -> Result<bool> {
     }
     let severity = if check.idle { Severity::Warning } else { Severity::Info };
     let text = format!("file {}: its creation was never finished; it holds nothing", id_text(id));
-    check.found(severity, "creation-unfinished", id, text, "`stripewise store fsck --repair` removes it when no program runs", mend);
+    check.found(severity, "creation-unfinished", id, text, &format!("{} removes it when no program runs", check.store.repair_command()), mend);
     Ok(true)
 }
 
@@ -199,8 +206,8 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
             make_objects(store, id, &missing, &missing)?;
         }
         let text = format!("{}: objects are missing that who may write it cannot make", called(store, id));
-        let cure = "`stripewise store fsck --repair`, as the owner of the store, makes them";
-        check.found(Severity::Warning, "object-unmade", id, text, cure, check.repair);
+        let cure = format!("{}, as the owner of the store, makes them", check.store.repair_command());
+        check.found(Severity::Warning, "object-unmade", id, text, &cure, check.repair);
     }
     Ok(!lost.is_empty())
 }
@@ -219,7 +226,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     };
     if !valid {
         let text = format!("{} is missing or damaged; the size is known from head and the objects", path.display());
-        check.found(Severity::Info, "ctl-damaged", id, text, "`stripewise store fsck --repair`, or the next open, makes it anew", mends);
+        check.found(Severity::Info, "ctl-damaged", id, text, &format!("{}, or the next open, makes it anew", check.store.repair_command()), mends);
     }
     if !valid && !mends {
         return recovered_size(store, id, layout);
@@ -237,7 +244,14 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
         if check.repair {
             ctl.set_size(size);
         }
-        check.found(Severity::Error, "size-insane", id, text, "`stripewise store fsck --repair` takes it from head and the objects", check.repair);
+        check.found(
+            Severity::Error,
+            "size-insane",
+            id,
+            text,
+            &format!("{} takes it from head and the objects", check.store.repair_command()),
+            check.repair,
+        );
         return Ok(size);
     }
     if check.idle {
@@ -247,7 +261,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             if check.repair {
                 ctl.header().generation.store(layout.generation, Ordering::SeqCst);
             }
-            check.found(Severity::Warning, "ctl-generation", id, text, "`stripewise store fsck --repair` corrects it", check.repair);
+            check.found(Severity::Warning, "ctl-generation", id, text, &format!("{} corrects it", check.store.repair_command()), check.repair);
         }
         if MoveState::of(ctl.word()) != MoveState::Idle {
             if check.repair {
@@ -258,7 +272,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
                 "ctl-move",
                 id,
                 format!("{}: a mover died", path.display()),
-                "`stripewise store fsck --repair` ends its move",
+                &format!("{} ends its move", check.store.repair_command()),
                 check.repair,
             );
         }
@@ -274,7 +288,7 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             if check.repair {
                 to_trash(store, id)?;
             }
-            check.found(Severity::Warning, "unlinked", id, text, "`stripewise store fsck --repair` moves it to the trash", check.repair);
+            check.found(Severity::Warning, "unlinked", id, text, &format!("{} moves it to the trash", check.store.repair_command()), check.repair);
         }
     }
     Ok(ctl.size())
@@ -305,7 +319,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     let lost = |check: &mut Check<'_>, code: &'static str, what: &str| {
         if is_copies {
             let text = format!("file {} ({size} bytes) held copies that were dropped or never finished", id_text(id));
-            check.found(Severity::Info, "copies-left", id, text, "`stripewise store gc` removes it", false);
+            check.found(Severity::Info, "copies-left", id, text, "'stripewise store gc' removes it", false);
             return;
         }
         let text = format!("file {} ({size} bytes): its name {} is {what}", id_text(id), name.display());
@@ -368,7 +382,7 @@ fn check_attributes(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<(
             follow.doing("give the owner of head to", &path)?;
         }
         let text = format!("{} has another owner, mode or ACL than {}", path.display(), called(store, id));
-        check.found(Severity::Warning, "attributes", id, text, "`stripewise store fsck --repair` takes them from head", check.repair);
+        check.found(Severity::Warning, "attributes", id, text, &format!("{} takes them from head", check.store.repair_command()), check.repair);
     }
     Ok(())
 }
@@ -382,7 +396,7 @@ fn check_unused(check: &mut Check<'_>, id: u64, object: ObjectId) -> Result<()> 
     }
     let text = format!("{} ({} bytes) is used by no region of {}", path.display(), facts.used_bytes, called(check.store, id));
     let severity = if check.idle { Severity::Warning } else { Severity::Info };
-    check.found(severity, "object-unused", id, text, "`stripewise store fsck --repair`, or the next apply, removes it", check.repair);
+    check.found(severity, "object-unused", id, text, &format!("{}, or the next apply, removes it", check.store.repair_command()), check.repair);
     Ok(())
 }
 
@@ -417,7 +431,7 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
     let bytes = take_away(store, &path, &object, foreign, check.repair)?;
     if bytes > 0 {
         let text = format!("{}: {bytes} bytes lie outside every slice of {}", path.display(), called(store, id));
-        check.found(Severity::Error, "foreign-bytes", id, text, "`stripewise store fsck --repair` punches them", check.repair);
+        check.found(Severity::Error, "foreign-bytes", id, text, &format!("{} punches them", check.store.repair_command()), check.repair);
     }
     // In a file that is being written they may be a living writer's.
     let len = object.len().doing("look at", &path)?;
@@ -437,8 +451,8 @@ fn check_object(check: &mut Check<'_>, id: u64, view: &View<'_>, (target, plane)
             path.display(),
             called(store, id)
         );
-        let cure = "whoever next extends or flushes the file takes them away; `stripewise store fsck --repair` does it now";
-        check.found(Severity::Warning, "beyond-size", id, text, cure, check.repair);
+        let cure = format!("whoever next extends or flushes the file takes them away; {} does it now", check.store.repair_command());
+        check.found(Severity::Warning, "beyond-size", id, text, &cure, check.repair);
     }
     Ok(())
 }

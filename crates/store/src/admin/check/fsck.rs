@@ -45,7 +45,7 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
         check.report.files += 1;
         if let Err(e) = check_file(&mut check, *id) {
             let finding =
-                Finding::new(Severity::Error, code_of(&e), e.to_string(), "see `stripewise store fsck --help`, or restore the file from a copy");
+                Finding::new(Severity::Error, code_of(&e), e.to_string(), "see 'stripewise store fsck --help', or restore the file from a copy");
             check.report.add(finding.of_file(*id).at(&store.file_dir(*id)));
         }
     }
@@ -55,7 +55,7 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
             Severity::Info,
             "in-trash",
             format!("{} was unlinked and waits in the trash", id_text(*id)),
-            "`stripewise store gc` frees it",
+            "'stripewise store gc' frees it",
         );
         check.report.add(finding.of_file(*id));
     }
@@ -131,7 +131,7 @@ fn check_orphans(check: &mut Check<'_>, known: &BTreeSet<u64>, purge: bool) -> R
                 Severity::Warning,
                 "object-orphaned",
                 format!("{} ({allocated} bytes) belongs to no file", path.display()),
-                "look at it; `stripewise store fsck --repair` removes empty ones, with --purge also those with data",
+                &format!("look at it; {} removes empty ones, with --purge also those with data", check.store.repair_command()),
             );
             check.report.add(finding.of_file(id).on(&target.name).at(&path).mended(mend));
         }

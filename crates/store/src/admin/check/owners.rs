@@ -41,15 +41,15 @@ pub fn check_common(store: &Store<'_>, repair: bool) -> Result<Vec<Finding>> {
         };
         // Nobody uses one that is not the owner's, so nobody misses it.
         let mended = repair && store.medium.unlink(&path).is_ok();
-        let cure = "`stripewise store fsck --repair` by the store's owner or root makes it anew";
-        found.push(Finding::new(Severity::Warning, REFUSED, format!("{} {why}", path.display()), cure).at(&path).mended(mended));
+        let cure = format!("{} by the store's owner or root makes it anew", store.repair_command());
+        found.push(Finding::new(Severity::Warning, REFUSED, format!("{} {why}", path.display()), &cure).at(&path).mended(mended));
     }
     let session = store.run_dir().join(path_of(SESSION_LOCK.to_bytes()));
     if look(store, &session)?.is_some_and(|s| s.kind == Kind::File && owners.contains(&s.uid) && s.mode & 0o022 != 0) {
         let mended = repair && store.medium.change_mode(&session, 0o022, 0).is_ok();
         let text = format!("{} may be written by others than its owner: they can keep everybody from the store", session.display());
         found.push(
-            Finding::new(Severity::Warning, "lock-writable", text, "`stripewise store fsck --repair`, or chmod go-w").at(&session).mended(mended),
+            Finding::new(Severity::Warning, "lock-writable", text, &format!("{}, or chmod go-w", store.repair_command())).at(&session).mended(mended),
         );
     }
     let is_private = look(store, &store.run_dir())?.is_some_and(|s| s.mode & 0o002 == 0);

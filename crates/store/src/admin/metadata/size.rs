@@ -23,7 +23,7 @@ use crate::times;
 pub fn head_size(store: &Store<'_>, id: u64) -> Result<u64> {
     let path = store.part(id, "head");
     let stat = store.medium.stat(&path).doing("look at", &path)?;
-    stat.map(|s| s.size).ok_or_else(|| StoreError::NotFound(format!("{} is missing; run `stripewise store fsck`", path.display())))
+    stat.map(|s| s.size).ok_or_else(|| StoreError::NotFound(format!("{} is missing; run 'stripewise store fsck STORE'", path.display())))
 }
 
 /// The size as head and the objects tell it (the rule above).
@@ -97,13 +97,10 @@ pub fn sane_size(store: &Store<'_>, id: u64, ctl: Ctl) -> Result<u64> {
     let path = || store.part(id, "ctl");
     // After the size: words that are there still were there when it was read.
     if !ctl.is_valid() {
-        return Err(StoreError::Damaged(format!(
-            "{} was cut by somebody who may write the file; run `stripewise store fsck --repair`",
-            path().display()
-        )));
+        return Err(StoreError::Damaged(format!("{} was cut by somebody who may write the file; run {}", path().display(), store.repair_command())));
     }
     size.ok_or_else(|| {
-        StoreError::Damaged(format!("{}: the size {} is past every layout; run `stripewise store fsck --repair`", path().display(), ctl.size()))
+        StoreError::Damaged(format!("{}: the size {} is past every layout; run {}", path().display(), ctl.size(), store.repair_command()))
     })
 }
 
