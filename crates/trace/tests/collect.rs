@@ -182,7 +182,14 @@ fn swt(dir: &Path) -> PathBuf {
 fn what_is_wrong_is_told_with_file_and_place() {
     let dir = tempfile::tempdir().unwrap();
     let failure = |dir: &Path| collect(dir, &dir.join("out"), false).unwrap_err().to_string();
-    assert!(failure(dir.path()).contains("no trace logs"));
+    let here = format!("'stripewise run --trace {} -- COMMAND'", dir.path().display());
+    let none = failure(dir.path());
+    assert!(none.contains("no trace logs") && none.contains(&here), "{none}");
+    let note = dir.path().join("note");
+    fs::write(&note, "no log").unwrap();
+    let none = failure(dir.path());
+    assert!(none.contains("'stripewise run --trace NEW_DIR -- COMMAND'") && !none.contains(&here), "{none}");
+    fs::remove_file(&note).unwrap();
     assert!(failure(&dir.path().join("none")).contains("cannot read the trace directory"));
     small_run(dir.path(), 0);
     let log = swt(dir.path());

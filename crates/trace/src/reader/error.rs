@@ -37,6 +37,8 @@ pub enum Error {
     NoLogs {
         /// The directory.
         dir: PathBuf,
+        /// Whether it has nothing at all, so that a run can be traced there.
+        is_empty: bool,
     },
     /// The Parquet library refused.
     Parquet {
@@ -70,10 +72,15 @@ impl fmt::Display for Error {
             Error::Damaged { path, offset, what } => {
                 write!(f, "{}: damaged at byte {offset}: {what}; collect with --lenient to count and skip what is damaged", path.display())
             }
-            Error::NoLogs { dir } => write!(
+            Error::NoLogs { dir, is_empty: true } => write!(
                 f,
-                "{}: no trace logs (*.swt) here; run the program with `stripewise run --trace {} -- COMMAND` first",
+                "{}: no trace logs (*.swt) here; run the program with 'stripewise run --trace {} -- COMMAND' first",
                 dir.display(),
+                dir.display()
+            ),
+            Error::NoLogs { dir, is_empty: false } => write!(
+                f,
+                "{}: no trace logs (*.swt) here, and a run is traced in a new directory; run the program with 'stripewise run --trace NEW_DIR -- COMMAND' first",
                 dir.display()
             ),
             Error::Parquet { path, source } => {

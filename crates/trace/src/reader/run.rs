@@ -72,7 +72,8 @@ impl Run {
             }
         }
         if logs.is_empty() && run.empty_logs == 0 {
-            return Err(Error::NoLogs { dir: dir.to_owned() });
+            let is_empty = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+            return Err(Error::NoLogs { dir: dir.to_owned(), is_empty });
         }
         run.timelines = timelines(&logs);
         run.group(logs);
