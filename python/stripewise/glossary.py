@@ -36,8 +36,9 @@ WORDS: dict[str, Entry] = {
     "device": Entry("What lies under a target's directory."),
     "generation": Entry("Number of a file's layout; each move that is published raises it by one."),
     "growth": Entry(
-        "Bytes that a file does not have yet; the last region's stripes repeat for them. Plans put those behind "
-        "the last planned region on targets with room, not on SSDs; def on all targets."
+        "Bytes that a file does not have yet; the last region's stripes repeat for them. A planned "
+        "region that goes on behind the end takes them up to its own; plans put those behind the last planned region "
+        "on targets with room, not on SSDs; def on all targets."
     ),
     "h": Entry("Stripe width on HServers.", f"{_H2DP}, Algorithm 1"),
     "head": Entry("File of the store with a managed file's owner, mode and times; also the first bytes of a file."),
@@ -75,7 +76,7 @@ WORDS: dict[str, Entry] = {
     "stripe": Entry("Neighbouring bytes of a file that lie on one target."),
     "stripe width": Entry("Bytes of one stripe; targets of one region may have different ones."),
     "from": Entry("The first byte."),
-    "to": Entry("The byte behind the last; 'growth' where it is for bytes that the file does not have yet."),
+    "to": Entry("The byte behind the last; 'growth' where bytes are meant that the file does not have yet."),
     "stripes": Entry("Widths with the targets that have them, in order, over and over to the region's end."),
     "target": Entry("A place for bytes, on one disk or SSD; what the papers call a server."),
     "template": Entry("A layout for new files whose names match a glob."),

@@ -189,7 +189,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
     Regions whose cycles differ only in the target that they begin with share a row, too, which says so, and so do those
     of rows that come again and again. Of a file of `size` bytes only the regions that hold some are counted; what
     begins at its end or behind it is for growth, and so is what the last row has behind its end, for the last region
-    repeats. A row that goes on behind it ends with it.
+    repeats. A row that goes on behind it says to which byte.
     """
     rows = list(_rows(regions, size))
     left = sum(len(row.lengths) for row in rows[rows_max:])
@@ -201,7 +201,7 @@ def regions_drawn(regions: Iterable[Region], rows_max: int, size: int | None = N
         if size is not None:
             held = sum(before < size - row.start for before in itertools.accumulate(row.lengths[:-1], initial=0))
             last = number == len(rows) - 1 and not left
-            to = GROWTH if not held else f"end, {GROWTH}" if last else "end" if end > size else to
+            to = GROWTH if not held else f"end, {GROWTH}" if last else f"end, {GROWTH} to {end:,}" if end > size else to
             of = held or of
         cells.append((f"{row.start:,}", to, f"{of:,}", row.stripes))
     yield from aligned(("from", "to", "regions", "stripes"), cells, 0, "  ", words=True)

@@ -53,12 +53,14 @@ def test_neighbours_of_one_cycle_share_a_row_and_what_is_beyond_is_counted() -> 
         "3,145,728 end, growth 2 64KiB on hdd0 hdd1 hdd2, rotated",
     ]
     short = [line.split()[:3] for line in regions_drawn(regions, 9, 1)][1:]
-    assert short == [["0", "end", "1"], ["2,097,152", "growth", "1"], ["3,145,728", "growth", "2"]]
+    assert short == [["0", "end,", "growth"], ["2,097,152", "growth", "1"], ["3,145,728", "growth", "2"]]
     assert [line.split()[1] for line in regions_drawn(regions, 9, 2 * MIB + 1)][1:] == [
         *grown[:1],
-        "end",
+        "end,",
         "growth",
     ]
+    # Bytes up to the region's end are the same row's.
+    assert list(regions_drawn(regions, 9, 2 * MIB + 1))[2].split()[1:5] == ["end,", "growth", "to", "3,145,728"]
     # A last row that goes on behind the file's end is of the file and of its growth, however many regions it has.
     merged = [Region(n * 32 * MIB, 32 * MIB, equal(3)) for n in range(4)]
     assert list(regions_drawn(merged, 9, 32 * MIB))[1].split()[:4] == ["0", "end,", "growth", "1"]
