@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from stripewise.cli import output
 from stripewise.cli.tables import Table
 from stripewise.glossary import COLUMNS, WORDS, found
+from stripewise.store.copies.listed import Copies
 from test_cli import a_trace, cluster_toml, stripewise
 
 __all__ = ["a_trace", "cluster_toml"]
@@ -106,6 +107,9 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
         "swd map": ("swd", "map", *load, *disk),
         "swd war": ("swd", "war"),
     }.items():
+        if verb == "store replica ls":
+            copied = Copies("n", "/d/f", "/d/c", 1, 1, "in use")
+            monkeypatch.setattr("stripewise.cli.store.replica.copies_of", lambda _: [copied])
         if verb == "simulate --replicas":
             told = stripewise("replicate", a_trace, "--what-if", "--cluster", "c.toml", "--json").stdout
             Path("r.json").write_text(told)
