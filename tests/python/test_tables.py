@@ -108,8 +108,8 @@ def every_table(a_trace, cluster_toml, tmp_path, monkeypatch):
         "swd war": ("swd", "war"),
     }.items():
         if verb == "store replica ls":
-            copied = Copies("n", "/d/f", "/d/c", 1, 1, "in use")
-            monkeypatch.setattr("stripewise.cli.store.replica.copies_of", lambda _: [copied])
+            told = "stripewise.cli.store.replica.copies_of"
+            monkeypatch.setattr(told, lambda _: [Copies("n", "/d/f", "/d/c", 1, 1, "in use")])
         if verb == "simulate --replicas":
             told = stripewise("replicate", a_trace, "--what-if", "--cluster", "c.toml", "--json").stdout
             Path("r.json").write_text(told)
