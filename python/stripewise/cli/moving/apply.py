@@ -44,7 +44,7 @@ def apply(
     ] = True,
     json: JsonOption = False,
 ) -> None:
-    """Move the files of a store to the layouts of a plan, and make its copies.
+    """Move a store's files to a plan's layouts, and make its copies.
 
     Programs may keep using the files; memory-mapped files are not moved. A plan that found no faster layout than DEF
     leaves the files where they lie.
