@@ -301,7 +301,8 @@ def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> 
             why = "memory or faster devices serve these, so copies may be slower: " if is_quick else ""
             say(
                 f"stripewise: {printable(str(trace))}: the traced run took {took}, the model says "
-                f"{seconds_text(model_s)} s: {why}the model is off, try --what-if and measure"
+                f"{seconds_text(model_s)} s: {why}the model is off. Time the program with copies and without; "
+                "'stripewise store replica rm' drops them"
             )
             return
 

@@ -137,7 +137,7 @@ def _ways_round(store: Store) -> str:
     """What can be done where other files leave no room, and what where it is this one that takes it."""
     root = shlex.quote(str(store.root))
     return (
-        "Remove other files. Where this one takes the room, lay it out on fewer targets with 'stripewise store "
-        "set-layout', export it, remove it and adopt it anew with the layout, or add a target: 'stripewise store add "
+        "Remove other files. Where this one takes the room, take it out with 'stripewise store export' and back with "
+        "'stripewise store adopt --layout', or add a target: 'stripewise store add "
         f"{root} NAME --path DIR --class CLASS'"
     )

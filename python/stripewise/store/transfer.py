@@ -45,12 +45,13 @@ def file_or_id(name: str, root: Path | None) -> tuple[Store, str]:
     return store_of(Path(name))
 
 
-def plain_files(directory: Path) -> Iterator[Path]:
-    """The regular files below a directory, links not followed, in order."""
+def plain_files(store: Store, directory: Path) -> Iterator[Path]:
+    """The regular files below a directory, links not followed, in order; what is the store's own is left out."""
+    own = {os.path.realpath(each) for each in (store.root, *(target.path for target in store.config.cluster.targets))}
     if not directory.is_dir():
         raise StoreError(f"{directory}: is not a directory; give single files without -r")
     for place, directories, names in os.walk(directory):
-        directories.sort()
+        directories[:] = sorted(name for name in directories if os.path.realpath(os.path.join(place, name)) not in own)
         for name in sorted(names):
             path = Path(place, name)
             if stat.S_ISREG(path.lstat().st_mode):

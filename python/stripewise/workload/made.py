@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .renames import first_names, renames_in
-from .trace import opened, trace_file
+from .renames import first_names, renames_in, whole_path
+from .trace import opened, read_meta, run_place, trace_file
 
 _COLUMNS = ("op", "file", "errno", "aux")
 #: An open with one of these beside O_CREAT begins a file from nothing, whatever was there.
@@ -30,6 +30,7 @@ def made_in(collected: Path) -> Made:
     """What a traced run unlinked, truncated to nothing, made or renamed into place."""
     opens: set[str] = set()
     anew: set[str] = set()
+    place = run_place(read_meta(collected))
     with opened(trace_file(collected)) as parquet:
         # A table of another maker need not tell flags.
         columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
@@ -42,8 +43,9 @@ def made_in(collected: Path) -> Made:
                 flags = int(row["aux"] or 0)
                 if row["op"] == "open" and not flags & os.O_CREAT:
                     continue
-                opens.add(str(row["file"]))
+                path = whole_path(str(row["file"]), place)
+                opens.add(path)
                 if row["op"] == "unlink" or flags & _ANEW:
-                    anew.add(str(row["file"]))
+                    anew.add(path)
     first = first_names(renames_in(collected))
     return Made(frozenset(anew | set(first)), frozenset(opens | set(first.values())), first)

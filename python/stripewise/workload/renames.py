@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..model.general import Int
 from .requests import FileRequests, Workload
-from .trace import opened, trace_file
+from .trace import opened, read_meta, run_place, trace_file
 
 _COLUMNS = ("op", "file", "file2", "start_ns", "errno")
 
@@ -28,6 +29,7 @@ class Rename:
 def renames_in(collected: Path) -> list[Rename]:
     """The renames of a traced run, in their order; those that failed are none."""
     found: list[Rename] = []
+    place = run_place(read_meta(collected))
     with opened(trace_file(collected)) as parquet:
         # A table of another maker need not tell names that were given.
         columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
@@ -35,11 +37,18 @@ def renames_in(collected: Path) -> list[Rename]:
             table = parquet.read_row_group(group, columns=columns)
             table = table.filter(pc.equal(table["op"].cast("string"), "rename"))
             found += [
-                Rename(int(row["start_ns"]), str(row["file"]), str(row["file2"]))
+                Rename(int(row["start_ns"]), whole_path(row["file"], place), whole_path(row["file2"], place))
                 for row in table.select(columns).to_pylist()
                 if row["file"] and row["file2"] and not row["errno"] and row["file"] != row["file2"]
             ]
     return sorted(found, key=lambda rename: rename.at_ns)
+
+
+def whole_path(path: str, place: str) -> str:
+    """A path of a trace as calls that open files have it: names that calls give and nothing opens may be relative, to
+    the working directory of the run as far as anybody knows.
+    """
+    return path if path.startswith("/") or not place else os.path.normpath(os.path.join(place, path))
 
 
 def first_names(renames: Sequence[Rename]) -> dict[str, str]:

@@ -116,3 +116,32 @@ def test_a_template_of_an_odd_glob_is_listed_on_its_line(make_store: Maker) -> N
     listed = stripewise("store", "template", "ls", store.root).out
     for text in (said, listed):
         assert r"a\n\x1b*" in text and "\x1b" not in text, text
+
+
+@pytest.mark.parametrize("how", ["unlink", "rename"])
+def test_names_that_calls_give_are_of_the_run_s_directory(
+    make_store: Maker, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """What removes or renames a file opens nothing: its trace has the path that the program gave."""
+    store = make_store([Target("h0", "hdd", "emulated", **DISK), Target("s0", "ssd", "emulated", **SSD)])
+    made = "a.dat" if how == "unlink" else "part"
+    monkeypatch.chdir(store.data)
+    program = (
+        "import os, sys\n"
+        "if sys.argv[1] == 'unlink' and os.path.lexists('a.dat'): os.unlink('a.dat')\n"
+        "f = os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)\n"
+        "os.pwrite(f, bytes(1 << 20), 0)\n"
+        "if sys.argv[1] == 'rename': os.rename('part', 'a.dat')\n"
+        "for k in range(16): os.pread(f, 65536, k * 7 % 16 * 65536)\n"
+    )
+    command = [sys.executable, "-c", program, how, made]
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    for options in ((), ("--trace", trace)):
+        words = ["run", "--store", store.root, "--manage", f"{store.data}/**", *options, "--", *command]
+        stripewise(*words)
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "--policy", "def", "-o", plan)
+    assert (
+        f"new files matching {store.data}/{made} are laid out"
+        in stripewise("apply", plan, "--store", store.root, "--anyway").out
+    )

@@ -366,7 +366,9 @@ def test_two_circles_on_one_store_do_not_measure_each_other(make_store: Maker) -
     store = make_store(dirs(2))
     with locked_part(store.root, TUNE_LOCK):
         said = tune(store, "--", "true", code=1)
+        undone = stripewise("undo", store.root, code=1).err
     assert f"{store.root}: another tune is at work on this store" in said.err
+    assert f"{store.root}: a tune is at work on this store; wait until it ends, or give --wait SECONDS" in undone
     said = tune(store, "--", "true", code=1)
     assert "true: did no I/O in run 1" in said.err or "touched no file of the store" in said.err, said.report
 

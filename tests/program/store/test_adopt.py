@@ -405,7 +405,7 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
     elif kind == "hard links":
         os.link(file, store.plain / "g")
     elif kind == "in the store":
-        words[-1] = store.root / "store.toml"
+        words[-1] = store.root / "store.bin"
     elif kind == "not a file of a store":
         words = ["export", file]
     result = stripewise("store", *words, code=1)
@@ -469,3 +469,8 @@ def test_a_directory_is_adopted_with_the_option_that_the_refusal_names(make_stor
     assert f"{place}: is a directory; -r {place} takes all plain files below it" in said, said
     stripewise("store", "adopt", "--store", store.root, "-r", place)
     assert (place / "f").is_symlink()
+    # What is the store's own there is nobody's file.
+    (store.data / "g").write_bytes(b"y")
+    said = stripewise("store", "adopt", "--store", store.root, "-r", store.base)
+    assert (store.data / "g").is_symlink() and "belongs to the store" not in said.err + said.out, said.report
+    store.fsck()

@@ -65,7 +65,10 @@ def timed(trace, request_ns):
         # 256 reads; by the model they take 0.278 s from the file, and 0.126 s less from the replica.
         (400_000, "took 0.102 s for these reads, the model says 0.278 s: memory or faster devices serve these, so"),
         (1_000_000, None),
-        (9_000_000, "took 2.3 s for these reads, the model says 0.278 s: the model is off, try --what-if and measure"),
+        (
+            9_000_000,
+            "took 2.3 s for these reads, the model says 0.278 s: the model is off. Time the program with copies",
+        ),
     ],
 )
 def test_a_run_whose_reads_contradict_the_model_is_told(columns, request_ns, told):

@@ -269,7 +269,7 @@ def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch
     with pytest.raises(NoSpaceError) as error:
         plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB)])
     told = str(error.value)
-    assert told.startswith(f"/f: {said}. Remove other files. Where this one takes the room, lay it out on fewer")
+    assert told.startswith(f"/f: {said}. Remove other files. Where this one takes the room, take it out with")
     assert told.endswith("or add a target: 'stripewise store add /store NAME --path DIR --class CLASS'")
     assert "(" not in told and "free some space" not in told
 

@@ -145,8 +145,10 @@ def _say_without(store: Store, plan: Plan) -> None:
         return
     more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
     words = ["stripewise", "store", "template", "add", str(store.root), escape(left[0]), "--like", left[0]]
-    said = f"no template for {left[0]}{more}, which the traced run did not make anew: where it is removed and made "
-    typer.echo(wrapped(printable(f"{said}again, it lies like other new files, unless you add one:")))
+    said = (
+        f"no template for {left[0]}{more}: the trace does not tell that a run makes it anew. Where it is removed and "
+    )
+    typer.echo(wrapped(printable(f"{said}made again, it lies like other new files, unless you add one:")))
     typer.echo(printable(f"  {shlex.join(words)}"))
 
 

@@ -170,8 +170,8 @@ def _take_back(store: Store, target: str, json: bool) -> None:
         typer.echo(
             printable(
                 f"{len(moved_off)} file(s) that set-layout or a plan laid out grow without it: what the drain moved of "
-                f"them stays where it is now; to lay one out over all targets: {again}; as it was, "
-                "with 'stripewise apply' or set-layout"
+                f"them stays where it is now; to lay one out over all targets: {again}; as its plan had it: "
+                f"stripewise apply PLAN --store {shlex.quote(str(store.root))}"
             )
         )
     typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")

@@ -105,7 +105,7 @@ def adopt(
     Safe against kills: each file is plain or managed, and complete.
     """
     opened = Store(store)
-    found = [path for directory in below or [] for path in transfer.plain_files(directory)]
+    found = [path for directory in below or [] for path in transfer.plain_files(opened, directory)]
     kept = [path for path in found if describes(path, opened.config.cluster)]
     paths = [*(files or []), *(path for path in found if path not in kept)]
     if not paths and not below:
