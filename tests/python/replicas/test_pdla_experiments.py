@@ -14,7 +14,10 @@ import pytest
 from stripewise.replicas.blocks import Standing
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
-NAMES = sorted(path.parent.name for path in EXPERIMENTS.glob("pdla-*/run.py"))
+#: Those that are simulated; what things cost is measured, and no gain.
+NAMES = sorted(
+    path.parent.name for path in EXPERIMENTS.glob("pdla-*/run.py") if not path.parent.name.endswith("-overhead")
+)
 
 
 def run_py(name):
