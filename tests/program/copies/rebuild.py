@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stripewise import native
-from stripewise.errors import InUseError, InvalidError, NotFoundError
+from stripewise.errors import InputOutputError, InUseError, InvalidError, NotFoundError
 
 GRANULE = 4096
 
@@ -48,13 +48,18 @@ def size_of(error: str) -> int:
     return int(error.rpartition("the file has ")[2].split()[0])
 
 
+def below(directory: str) -> list[Path]:
+    """All names of files; directories that vanish meanwhile have none."""
+    return [Path(above, name) for above, _, names in os.walk(directory) for name in names]
+
+
 def main(store: str, directory: str, seed: int) -> int:
     chance, made, refused, stopping = random.Random(seed), 0, Counter[str](), []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
     targets = len(native.call("store_info", store)["targets"])
     huge = {"base": 1 << 50, "block": 1, "dims": [], "regions": replica(chance, GRANULE, targets)["regions"]}
     while not stopping:
-        links = [path for path in Path(directory).iterdir() if path.is_symlink()]
+        links = [path for path in below(directory) if path.is_symlink()]
         for path in chance.sample(links, len(links)):
             if stopping:
                 break
@@ -75,6 +80,10 @@ def main(store: str, directory: str, seed: int) -> int:
                 refused[type(error).__name__] += 1
                 if os.environ.get("REBUILD_SAYS"):
                     print(error, file=sys.stderr, flush=True)
+            except InputOutputError:
+                if path.parent.exists():
+                    raise
+                refused["the directory has vanished"] += 1
         time.sleep(0.002)
     print(json.dumps({"made": made, "refused": refused}), flush=True)
     return 0

@@ -4,57 +4,28 @@ nothing about them is different from plain files."""
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from churning import churning, sound
-from rig import NATIVE, SOAK, STRIPEWISE, Maker, Store, Target, dirs, execute, stripewise, wait_until
+from rebuilding import rebuilding
+from rig import NATIVE, SOAK, STRIPEWISE, Maker, Target, dirs, execute, stripewise, wait_until
 from test_randops import leftovers
 
 import mixed
 from stripewise import native
 
-RANDOPS, REBUILD, MIXED = NATIVE / "randops", Path(__file__).with_name("rebuild.py"), mixed.__file__
+RANDOPS, MIXED = NATIVE / "randops", mixed.__file__
 OPERATIONS = 40_000 if SOAK else 4_000
 COPIED = 1 << 13
 SHARING = {"one": (), "processes": ("--procs", "4"), "threads": ("--threads", "4")}
-
-
-class Rebuilder:
-    """The builder, and how often it has made copies."""
-
-    def __init__(self, store: Store, seed: int) -> None:
-        self.log = store.base / "rebuild.log"
-        command = [sys.executable, REBUILD, store.root, store.data, str(seed)]
-        with self.log.open("wb") as out, self.log.with_suffix(".err").open("wb") as err:
-            self.process = subprocess.Popen([os.fspath(word) for word in command], stdout=out, stderr=err)
-
-    def made(self) -> int:
-        return self.log.read_text().count("made\n")
-
-
-@contextmanager
-def rebuilding(store: Store, seed: int = 1) -> Iterator[Rebuilder]:
-    """Copies of all files are made anew while the body runs."""
-    builder = Rebuilder(store, seed)
-    try:
-        yield builder
-        builder.process.terminate()
-        assert builder.process.wait(120) == 0, builder.log.with_suffix(".err").read_text()[-3000:]
-        print(f"rebuild: {builder.log.read_text().splitlines()[-1]}")
-    finally:
-        if builder.process.poll() is None:
-            builder.process.kill()
-            builder.process.wait()
 
 
 def served(trace: Path) -> int:
