@@ -1,6 +1,6 @@
 """The copies that a plan has beside its layouts, as the plan holds them: what manager chose them, and what they gain.
 
-A replica is kept in the form of docs/traces/replicas.md; what reads one whole is `stripewise.replicas.stored`.
+A replica is kept in the form of docs/replicas/reference.md; what reads one whole is `stripewise.replicas.stored`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Skipped:
     is_error: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The fields of docs/traces/replicas.md."""
+        """The fields of docs/replicas/reference.md."""
         return {"file": self.file, "pattern": self.words, "reason": self.reason}
 
 

@@ -11,7 +11,7 @@ from ..units import format_size
 from .blocks import StridedBlocks
 from .prices import space_bytes
 
-#: Of the JSON form (docs/traces/replicas.md).
+#: Of the JSON form (docs/replicas/reference.md).
 VERSION = 1
 #: Why a replica of another run is there.
 STANDS = ("stands",)
@@ -73,7 +73,7 @@ class Candidate:
         return sum(self.space_bytes.values())
 
     def as_json(self) -> dict[str, Any]:
-        """The fields of docs/traces/replicas.md."""
+        """The fields of docs/replicas/reference.md."""
         return {
             "file": self.file,
             "pattern": self.words,
@@ -111,7 +111,7 @@ class Refused:
     candidate: Candidate | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The fields of docs/traces/replicas.md."""
+        """The fields of docs/replicas/reference.md."""
         return {
             "file": self.file,
             "pattern": self.words,
@@ -145,7 +145,7 @@ class ReplicaSet:
         return space_bytes(each.space_bytes for each in self.candidates)
 
     def as_json(self) -> dict[str, Any]:
-        """The fields of docs/traces/replicas.md."""
+        """The fields of docs/replicas/reference.md."""
         return {
             "file": self.file,
             "start_ns": self.start_ns,
@@ -222,7 +222,7 @@ class Decision:
         return space_bytes(each.space_bytes for each in self.chosen)
 
     def as_json(self) -> dict[str, Any]:
-        """The fields of docs/traces/replicas.md."""
+        """The fields of docs/replicas/reference.md."""
         space = self.space_bytes
         return {
             "version": VERSION,

@@ -1,4 +1,4 @@
-"""What managers chose, read from the `--json` of the run that chose it (docs/traces/replicas.md): the replicas of each,
+"""What managers chose, read from the `--json` of the run that chose it (docs/replicas/reference.md): the replicas of each,
 and RADAR's sets that stand.
 """
 

@@ -85,13 +85,13 @@ def test_what_is_not_made_begins_with_what_moves_most(tmp_path):
 
 def test_the_page_shows_what_is_printed(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    page = (ROOT / "docs/traces/replicas.md").read_text()
+    page = (ROOT / "docs/replicas/reference.md").read_text()
     shown = page[page.index("    $ stripewise replicate trace --what-if\n") : page.index("\n- **gain s")]
     assert [line[4:] for line in shown.splitlines()[1:]] == what_if(columns).stdout.splitlines()
 
 
 def test_the_page_names_every_field_of_json(columns):
-    page = (ROOT / "docs/traces/replicas.md").read_text()
+    page = (ROOT / "docs/replicas/reference.md").read_text()
     said = set(re.findall(r"`(\w+)`", page[page.index("## JSON") :]))
     told = json.loads(what_if(columns, "--json").stdout)
     (found,) = told["managers"]
