@@ -125,6 +125,8 @@ pub struct Order {
     pub groups: Vec<Vec<usize>>,
     /// Spans that fit in the end, but for which old and new copy have no room side by side: they need a detour.
     pub crowded: Vec<usize>,
+    /// Bytes that each target can still take when the groups have moved.
+    pub free: Vec<u64>,
 }
 
 /// Cuts the spans (sorted by start) into groups of neighbours, in an order in which every group fits when its turn comes. When not
@@ -157,7 +159,7 @@ pub fn schedule(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result
     if !left.is_empty() {
         plan.fits_in_the_end(store, &left)?;
     }
-    Ok(Order { groups: plan.groups, crowded: left })
+    Ok(Order { groups: plan.groups, crowded: left, free: plan.free })
 }
 
 /// The targets with room for `bytes` each, roomiest first, at most as many as `most`.
@@ -165,6 +167,20 @@ pub fn roomy(free: &[u64], bytes: u64, most: usize) -> Vec<u32> {
     let mut targets: Vec<(u64, u32)> = free.iter().zip(0u32..).filter(|(f, _)| **f >= bytes).map(|(f, t)| (*f, t)).collect();
     targets.sort_by_key(|(f, t)| (std::cmp::Reverse(*f), *t));
     targets.into_iter().take(most).map(|(_, t)| t).collect()
+}
+
+/// What targets have free once bytes have come to some of them and left others.
+pub fn give_and_take(free: &mut [u64], incoming: &BTreeMap<u32, u64>, outgoing: &BTreeMap<u32, u64>) {
+    for (target, bytes) in incoming {
+        if let Some(free) = free.get_mut(*target as usize) {
+            *free = free.saturating_sub(*bytes);
+        }
+    }
+    for (target, bytes) in outgoing {
+        if let Some(free) = free.get_mut(*target as usize) {
+            *free = free.saturating_add(*bytes);
+        }
+    }
 }
 
 impl Schedule<'_> {
@@ -207,16 +223,7 @@ impl Schedule<'_> {
     fn close(&mut self) {
         for i in &self.open {
             let Some(cost) = self.costs.get(*i) else { continue };
-            for (target, bytes) in &cost.incoming {
-                if let Some(free) = self.free.get_mut(*target as usize) {
-                    *free = free.saturating_sub(*bytes);
-                }
-            }
-            for (target, bytes) in &cost.outgoing {
-                if let Some(free) = self.free.get_mut(*target as usize) {
-                    *free = free.saturating_add(*bytes);
-                }
-            }
+            give_and_take(&mut self.free, &cost.incoming, &cost.outgoing);
         }
         if !self.open.is_empty() {
             self.groups.push(std::mem::take(&mut self.open));

@@ -106,6 +106,30 @@ fn no_target_ever_holds_more_than_its_capacity(kind: &str) {
     assert_eq!(read_all(&store, 2 << 20), content);
 }
 
+fn a_move_that_lacks_room_on_the_way_changes_nothing(kind: &str) {
+    // One region of 1 MiB over three targets of 400 KiB: turned by a target it fits, but nowhere beside itself. The small ones before it could move.
+    let rig = Rig::new(kind, 400 * K);
+    let turned = |by: u32| (0..3).map(|t| ((t + by) % 3, 8 * K)).collect::<Vec<_>>();
+    let wanted = |by| in_a_row([(16 * K, turned(by)), (16 * K, turned(by)), (1024 * K, turned(by)), (1024 * K, turned(by))]);
+    apply_all(&rig.store(), &wanted(0)).unwrap();
+    let content = rig.fill(1024 * K as usize);
+    let before = rig.store().layout(ID).unwrap().regions;
+    let error = apply_all(&rig.store(), &wanted(1)).unwrap_err();
+    assert!(matches!(error, StoreError::NoSpace(_)) && error.to_string().contains("no target has room to keep it while it moves"), "{error}");
+    assert_eq!(rig.store().layout(ID).unwrap().regions, before);
+    assert_eq!(read_all(&rig.store(), 2 << 20), content);
+}
+
+fn a_stopped_apply_leaves_the_growth_of_the_file_as_it_was(kind: &str) {
+    let rig = Rig::new(kind, 0);
+    rig.fill(3 * 64 * K as usize);
+    let before = rig.store().layout(ID).unwrap().regions;
+    apply::apply(&rig.store(), ID, &even(1, 64 * K, 64 * K), &mut |_, _| false).unwrap_err();
+    let after = rig.store().layout(ID).unwrap().regions;
+    assert_ne!(after, before);
+    assert_eq!(after.last().unwrap().placement, before.last().unwrap().placement);
+}
+
 fn a_stopped_apply_leaves_a_whole_file_and_can_go_on(kind: &str) {
     let rig = Rig::new(kind, 0);
     let content = rig.fill(300_000);
@@ -276,6 +300,8 @@ for_every_kind!(
     contents_survive_a_move,
     holes_stay_holes,
     no_target_ever_holds_more_than_its_capacity,
+    a_move_that_lacks_room_on_the_way_changes_nothing,
+    a_stopped_apply_leaves_the_growth_of_the_file_as_it_was,
     a_stopped_apply_leaves_a_whole_file_and_can_go_on,
     a_mover_shares_the_store_with_programs_but_not_with_another_mover,
     the_check_sees_and_mends_what_is_wrong,

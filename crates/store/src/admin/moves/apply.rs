@@ -9,7 +9,7 @@ use stripewise_target::kind::Kind;
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
-use crate::admin::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, roomy, schedule};
+use crate::admin::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, give_and_take, roomy, schedule};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::medium::{DevicesMap, Lock};
@@ -182,18 +182,28 @@ impl Apply<'_, '_> {
     fn run(&mut self) -> Result<Applied> {
         let all = spans(&self.mover.layout().regions, &self.new, self.ctl.size());
         let mut applied = Applied { spans: all.len(), ..Applied::default() };
-        let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(&all)?.into_iter().partition(|c| c.bytes() > 0);
-        let total: u64 = costs.iter().map(SpanCost::bytes).sum();
-        let free = free_bytes(self.store)?;
-        self.check_targets_are_there(&costs, &free)?;
-        let order = schedule(self.store, &costs, free)?;
-        for hull in joined_spans(bare.iter().map(|c| c.span)) {
+        let bare = self.move_data(&all, &mut applied)?;
+        // What the file grows by meanwhile lands in spans that held nothing before, and needs room like any other data.
+        let bare = self.move_data(&bare, &mut applied)?;
+        // Last: who is refused room, or stopped, finds the file growing as it did.
+        for hull in joined_spans(bare.into_iter()) {
             let new = self.wanted_apart(hull)?;
             self.mover.shift(hull, new, self.guide)?;
         }
-        self.run_groups(&costs, order.groups, total, &mut applied)?;
-        if !order.crowded.is_empty() {
-            let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
+        Ok(applied)
+    }
+
+    /// Moves those of the spans that hold data, once all of them are known to find room; returns the others.
+    fn move_data(&mut self, all: &[Span], applied: &mut Applied) -> Result<Vec<Span>> {
+        let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(all)?.into_iter().partition(|c| c.bytes() > 0);
+        let total = applied.moved_bytes + costs.iter().map(SpanCost::bytes).sum::<u64>();
+        let free = free_bytes(self.store)?;
+        self.check_targets_are_there(&costs, &free)?;
+        let order = schedule(self.store, &costs, free)?;
+        let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
+        check_detours(self.store, &crowded, order.free)?;
+        self.run_groups(&costs, order.groups, total, applied)?;
+        if !crowded.is_empty() {
             for cost in &crowded {
                 self.step_aside(cost)?;
             }
@@ -202,9 +212,9 @@ impl Apply<'_, '_> {
             if let Some(cost) = order.crowded.first().and_then(|i| costs.get(*i)) {
                 return Err(no_room(cost.span));
             }
-            self.run_groups(&costs, order.groups, total, &mut applied)?;
+            self.run_groups(&costs, order.groups, total, applied)?;
         }
-        Ok(applied)
+        Ok(bare.into_iter().map(|c| c.span).collect())
     }
 
     /// A target without room may be one whose directory is away: that is the thing to say then.
@@ -219,10 +229,7 @@ impl Apply<'_, '_> {
 
     /// Moves a span to wherever there is room, so that its old copy makes way for its new one.
     fn step_aside(&mut self, cost: &SpanCost) -> Result<()> {
-        let bytes = cost.bytes().next_multiple_of(GRANULE);
-        let free = free_bytes(self.store)?;
-        let targets = roomy(&free, bytes, 1);
-        let target = *targets.first().ok_or_else(|| no_room(cost.span))?;
+        let target = place_aside(&free_bytes(self.store)?, cost)?;
         let mut aside = self.wanted_apart(cost.span)?;
         for region in &mut aside {
             let width_bytes = region.len.min(cost.span.len).max(GRANULE);
@@ -315,6 +322,24 @@ impl Apply<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Where a span that is in its own way can wait.
+fn place_aside(free: &[u64], cost: &SpanCost) -> Result<u32> {
+    let targets = roomy(free, cost.bytes().next_multiple_of(GRANULE), 1);
+    targets.first().copied().ok_or_else(|| no_room(cost.span))
+}
+
+/// Whether all crowded spans can step aside and come back, where `free` is what targets have left by then: a move that could not be ended is not begun.
+fn check_detours(store: &Store<'_>, crowded: &[SpanCost], mut free: Vec<u64>) -> Result<()> {
+    let mut back = Vec::with_capacity(crowded.len());
+    for cost in crowded {
+        let target = place_aside(&free, cost)?;
+        give_and_take(&mut free, &BTreeMap::from([(target, cost.bytes())]), &cost.outgoing);
+        back.push(SpanCost { outgoing: BTreeMap::from([(target, cost.bytes())]), ..cost.clone() });
+    }
+    let order = schedule(store, &back, free)?;
+    order.crowded.first().and_then(|i| back.get(*i)).map_or(Ok(()), |cost| Err(no_room(cost.span)))
 }
 
 fn no_room(span: Span) -> StoreError {
