@@ -80,6 +80,17 @@ def target_bytes(regions: Iterable[Region], size: int) -> dict[str, int]:
     return held
 
 
+def repetitions(regions: Sequence[Region], size: int) -> Iterator[Region]:
+    """The regions that a file of `size` bytes has bytes in, each repetition of the last as one of its own."""
+    for region in regions:
+        if region.start < size:
+            yield region
+    if regions:
+        last = regions[-1]
+        for start in range(last.start + last.len, size, last.len):
+            yield Region(start, last.len, last.stripes)
+
+
 def _add(held: dict[str, int], stripes: Stripes, length: int, times: int = 1) -> None:
     if length <= 0 or times <= 0:
         return

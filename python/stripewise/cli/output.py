@@ -368,18 +368,26 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 ENDED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
-def moves_ended(ended: int, laid_out: int, count: int, has_copies: bool = False) -> str:
-    """What stands of moves to other layouts that a signal ended, and what the same command does then; `has_copies`:
-    it also makes copies, when all has moved.
+def moves_ended(
+    ended: int, laid_out: int, count: int, regions: tuple[int, int] = (0, 0), has_copies: bool = False
+) -> str:
+    """What stands of moves to other layouts that a signal ended, and what the same command does then.
+
+    `regions`: of the file that was under way, those that had moved and all; `has_copies`: the command also makes
+    copies, when all has moved.
     """
     ending = ENDED_BY.get(ended, "ended by a signal")
     if laid_out == count:
         then = "; the same command again makes the copies" if has_copies else ""
         return f"{ending}; all {count} file(s) have the new layout by then{then}"
-    rest = "the others have" if laid_out else "each has"
-    said = f"{laid_out} of {count} file(s) have the new layout, {rest} the old one and all its bytes"
     then = "moves the rest, then makes the copies" if has_copies else "moves the rest"
-    return f"{ending}; {said}; the same command again {then}"
+    again = f"the same command again {then}, what was under way from its first byte"
+    moved, of = regions
+    if moved:
+        said = f"and of the next one {moved:,} of {of:,} region(s); what has moved stays, every file has all its bytes"
+    else:
+        said = f"{'the others have' if laid_out else 'each has'} the old one and all its bytes"
+    return f"{ending}; {laid_out} of {count} file(s) have the new layout, {said}; {again}"
 
 
 @contextlib.contextmanager

@@ -49,10 +49,10 @@ class Moved:
         """Whether somebody called it off."""
         return self.error == "stopped"
 
-    def check(self) -> None:
-        """Raises the StoreError that kept the file where it was, if one did."""
+    def check(self, stands: str = "") -> None:
+        """Raises the StoreError that kept the file where it was, if one did; `stands` ends its sentence."""
         if self.error:
-            raise getattr(errors, self.error_class)(self.message)
+            raise getattr(errors, self.error_class)(f"{self.message}{stands}")
 
 
 class MoverSession:

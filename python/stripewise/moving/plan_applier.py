@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import native
-from ..errors import NoSpaceError
-from ..layout import Region, Stripes
+from ..errors import NoSpaceError, StoreError
+from ..layout import Region, Stripes, repetitions
 from ..plan import Plan
 from ..store import Store
 from ..store.room import room_bytes
@@ -30,17 +30,21 @@ _CROWDED = re.compile(rf"the region at byte (\d+) .*{IN_THE_WAY}")
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done: files laid out anew, bytes that moved, seconds, and the signal that ended it, if one did."""
+    """What was done: files laid out anew, bytes that moved, seconds, and the signal that ended it, if one did.
+
+    `regions` is of the file that was under way then: those that had moved, and all that had to.
+    """
 
     files: int
     moved_bytes: int
     seconds: float
     signal: int | None = None
+    regions: tuple[int, int] = (0, 0)
 
     def as_json(self) -> dict[str, Any]:
         """The result as `apply --json` prints it."""
         said = asdict(self)
-        del said["signal"]
+        del said["signal"], said["regions"]
         return said
 
 
@@ -86,21 +90,42 @@ def lay_out(
     with MoverSession(store, {"verb": verb}, limits or Limits(), progress) as session:
         session.expect(sum(file.size for file in files))
         for number, file in enumerate(files):
+            before = _regions_of(store, file)
             moved = session.move(file.path, file.id, file.layout, 0, file.size)
             moved_bytes += moved.moved_bytes
             if session.signal is not None:
                 # The file under way may have been moved by then.
                 done = number + (not moved.error)
-                return Applied(done, moved_bytes, time.monotonic() - begun, session.signal)
+                regions = _regions_moved(store, file, before) if moved.error else (0, 0)
+                return Applied(done, moved_bytes, time.monotonic() - begun, session.signal, regions)
+            stands = f" ({number} of {len(files)} file(s) have the new layout by now, and keep it)" if number else ""
             if IN_THE_WAY in moved.message:
                 where = "" if file.path in moved.message else f"{file.path}: "
                 why = moved.message.removesuffix(FREE_SOME)
                 short = missing_room(store, moved.message, file.layout, file.size)
                 raise NoSpaceError(
                     f"{where}{why}. {f'{short}. ' if short else ''}{_lies_turned(store, file)}{_ways_round(store)}"
+                    f"{stands}"
                 )
-            moved.check()
+            moved.check(stands)
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
+
+
+def _regions_moved(store: Store, file: Wanted, before: set[Region]) -> tuple[int, int]:
+    """Of the regions that a file was to get in place of those `before`, how many it has now, and all: a move that was
+    stopped leaves each as it was or as it was to be.
+    """
+    now = _regions_of(store, file)
+    wanted = [region for region in repetitions(file.layout, file.size) if region not in before]
+    return sum(region in now for region in wanted), len(wanted)
+
+
+def _regions_of(store: Store, file: Wanted) -> set[Region]:
+    """The regions that a file has; none where it has gone meanwhile, which its move then tells."""
+    try:
+        return set(repetitions(store.layout(file.id).regions, file.size))
+    except StoreError:
+        return set()
 
 
 def missing_room(store: Store, message: str, layout: Sequence[Region], size: int) -> str:

@@ -129,7 +129,7 @@ def test_an_interrupted_apply_says_what_stands_and_how_to_go_on_to_the_copies(ma
     status = ["mover", "status", store.root]
     err = interrupted(store, [*words, "--bandwidth", "256KiB"], lambda: "moving" in stripewise(*status, code=None).out)
     stands = "interrupted; 0 of 1 file(s) have the new layout, each has the old one and all its bytes; the same command"
-    assert f"stripewise: {stands} again moves the rest, then makes the copies\n" in err, err
+    assert f"stripewise: {stands} again moves the rest, then makes the copies, what was under way" in err, err
     stripewise(*words)
     assert states(store) == {"array": "in use"}
 

@@ -93,11 +93,62 @@ def test_an_interrupted_one_says_how_many_files_have_the_new_layout_and_goes_on(
     finally:
         moving.kill()
         moving.wait()
-    said = "0 of 2 file(s) have the new layout, each has the old one and all its bytes; the same command again moves"
+    said = (
+        "0 of 2 file(s) have the new layout, each has the old one and all its bytes; the same command again moves the "
+        "rest, what was under way from its first byte\n"
+    )
     assert moving.returncode == 128 + signal.SIGINT and f"stripewise: interrupted; {said}" in err, out + err
     assert {path: read(store, path) for path in contents} == contents
     stripewise("store", "set-layout", *contents, "--targets", "t1")
     assert all(cycles(path) == [[["t1", 64 * KIB]]] for path in contents)
+
+
+def test_one_interrupted_between_two_regions_of_a_file_says_how_many_have_moved(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    path = store.data / "f"
+    store.program("sh", "-c", 'head -c 16M /dev/urandom >"$0"', path)
+    content, layout = read(store, path), store.base / "l.json"
+    regions = [{"start": at * MIB, "len": MIB, "stripes": [["t1", 64 * KIB]]} for at in range(16)]
+    layout.write_text(json.dumps({"regions": regions}))
+    stripewise("store", "set-layout", path, "--layout", layout)
+    for region in regions:
+        region["stripes"] = [["t0", 64 * KIB]]
+    layout.write_text(json.dumps({"regions": regions}))
+    words = [STRIPEWISE, "store", "set-layout", path, "--layout", layout, "--bandwidth", "4MiB"]
+    moving = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def some_moved() -> bool:
+        return any(cycle[0][0] == "t0" for cycle in cycles(path))
+
+    try:
+        assert wait_until(some_moved)
+        moving.send_signal(signal.SIGINT)
+        out, err = moving.communicate(timeout=60)
+    finally:
+        moving.kill()
+        moving.wait()
+    moved = sum(region["stripes"][0][0] == "t0" for region in placed(path)[0]["regions"])
+    said = f"0 of 1 file(s) have the new layout, and of the next one {moved} of 16 region(s); what has moved stays"
+    assert moving.returncode == 128 + signal.SIGINT and f"stripewise: interrupted; {said}" in err, out + err
+    # What it grows by lies as before until all has moved.
+    assert placed(path)[0]["regions"][-1]["stripes"] == [["t1", 64 * KIB]]
+    assert read(store, path) == content
+
+
+def test_a_layout_that_lacks_room_on_the_way_changes_nothing_and_files_before_it_are_told(make_store: Maker) -> None:
+    store = make_store([Target("t0", "hdd", capacity_bytes=1_100_000), Target("t1", "hdd", capacity_bytes=1_100_000)])
+    small, large = store.data / "small", store.data / "large"
+    store.program("sh", "-c", 'head -c 100000 /dev/urandom >"$0"; head -c 1700000 /dev/urandom >"$1"', small, large)
+    before, content = placed(large), read(store, large)
+    names = [name for name, _ in reversed(cycles(large)[0])]
+    turned = [word for name in names for word in ("--stripe", f"{name}=64KiB")]
+    said = stripewise("store", "set-layout", large, *turned, code=1).err
+    assert "no target has room to keep it while it moves" in said and said.count("\n") == 1, said
+    assert placed(large) == before and read(store, large) == content
+    said = stripewise("store", "set-layout", small, large, *turned, code=1).err
+    assert "(1 of 2 file(s) have the new layout by now, and keep it)" in said, said
+    assert cycles(small)[0][0][0] == names[0] and placed(large) == before
+    store.fsck()
 
 
 def test_files_that_do_not_fit_stay_all_where_they_are(files) -> None:

@@ -106,7 +106,7 @@ def apply(
                 f"'stripewise migrate' beside it"
             )
     if result.signal is not None:
-        stands = moves_ended(result.signal, result.files, len(decided.files), copies is not None)
+        stands = moves_ended(result.signal, result.files, len(decided.files), result.regions, copies is not None)
         say(f"stripewise: {stands}")
         raise typer.Exit(128 + result.signal)
     if copies is not None:
@@ -136,7 +136,7 @@ def _like(plan: Plan, glob: str) -> str:
 
 
 def _say_without(store: Store, plan: Plan) -> None:
-    """Says which files have no template, for nothing tells that the traced run made them; and the cure."""
+    """Says which files have no template, for nothing tells that the traced run created them; and the cure."""
     held = templates.templates_in(read_store(store.root))
     left = [
         file.path for file in plan.files if not file.made_as and not any(matches(rule.glob, file.path) for rule in held)
@@ -145,10 +145,8 @@ def _say_without(store: Store, plan: Plan) -> None:
         return
     more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
     words = ["stripewise", "store", "template", "add", str(store.root), escape(left[0]), "--like", left[0]]
-    said = (
-        f"no template for {left[0]}{more}: the trace does not tell that a run makes it anew. Where it is removed and "
-    )
-    typer.echo(wrapped(printable(f"{said}made again, it lies like other new files, unless you add one:")))
+    said = f"no template for {left[0]}{more}: by its trace the run found it there. A later run that creates it anew "
+    typer.echo(wrapped(printable(f"{said}gives it the store's layout for new files, unless you add a template:")))
     typer.echo(printable(f"  {shlex.join(words)}"))
 
 

@@ -103,8 +103,9 @@ def _report(result: Result, store: Path, json: bool) -> None:
     if result.signal is not None:
         # SIGTERM is how 'run' ends its mover: that is no news.
         if result.signal == signal.SIGINT:
-            again = "the same command again moves the rest, on a clock that begins anew (--start-at, --now)"
-            _complain(f"{ENDED_BY[signal.SIGINT]}; what has moved stays, every file is whole; {again}")
+            again = "the same command again moves the rest, what was under way from its first byte"
+            clock = "on a clock that begins anew (--start-at, --now)"
+            _complain(f"{ENDED_BY[signal.SIGINT]}; what has moved stays, every file is whole; {again}, {clock}")
         raise typer.Exit(128 + result.signal)
     if result.left and not result.stopped:
         if all(left["why"] == NOT_THERE for left in result.left):

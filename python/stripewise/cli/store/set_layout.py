@@ -60,7 +60,8 @@ def set_layout(
         _print(done, stores, found)
     if (ended := done[-1][1].signal) is not None:
         count = sum(len(each) for each in found.values())
-        say(f"stripewise: {moves_ended(ended, sum(applied.files for _, applied in done), count)}")
+        laid_out = sum(applied.files for _, applied in done)
+        say(f"stripewise: {moves_ended(ended, laid_out, count, done[-1][1].regions)}")
         raise typer.Exit(128 + ended)
 
 
