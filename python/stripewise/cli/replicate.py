@@ -39,7 +39,7 @@ from ..replicas.standing import digest_of, turn_of
 from ..replicas.stored import read_stored
 from ..setup.remarks import modelled_apart
 from ..store import Store
-from ..store.config import read_store
+from ..store.config import check_untuned, read_store
 from ..units import format_size, parse_size, parse_span, seconds_text
 from ..workload.copied import copied_in, copied_text
 from ..workload.layouts import store_of_trace
@@ -245,6 +245,8 @@ def _take_up(
     with contextlib.ExitStack() as held:
         turn = None
         if place.store is not None:
+            if not building.what_if:
+                check_untuned(read_store(place.store).root)
             turn = held.enter_context(turn_of(Store(place.store), digest_of(trace_file(trace)), building.what_if))
             options = options if managers.stored is not None else turn.options(options)
         is_auto = place.layer == "auto"

@@ -17,11 +17,9 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from .. import errors, native
-from ..errors import InUseError
-from ..files.parts import is_locked
 from ..layout import Region, to_indexes
 from ..store import Store
-from ..store.config import TUNE_LOCK
+from ..store.config import check_untuned
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -125,12 +123,6 @@ class MoverSession:
         if self.shown is not None:
             self.shown(done_bytes, total_bytes)
         return self.signal is None
-
-
-def check_untuned(root: Path) -> None:
-    """InUseError where a tune is at work on the store: what others move meanwhile would be measured."""
-    if is_locked(root, TUNE_LOCK):
-        raise InUseError(f"{root}: a tune is at work on this store, under which nothing moves; wait until it ends")
 
 
 def identity_of(store: Store, path: str) -> str | None:

@@ -22,9 +22,9 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
 from ..cluster.cluster import VERSION, cluster_lines, toml_string
-from ..errors import ClusterError, LayoutError, StoreError
+from ..errors import ClusterError, InUseError, LayoutError, StoreError
 from ..files.fields import Fields, read_json, read_toml
-from ..files.parts import read_part
+from ..files.parts import is_locked, read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
 from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX, nearest_granules
 from .globs import matches
@@ -45,6 +45,15 @@ PROCESSES_MAX = 2**31
 #: So much of an application's words is shown.
 TITLE_MAX = 200
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+
+
+def check_untuned(root: Path, waits: bool = False) -> None:
+    """InUseError where a tune is at work on the store: what others move, take out or copy meanwhile would be measured.
+    `waits`: the verb has --wait.
+    """
+    if is_locked(root, TUNE_LOCK):
+        cure = "wait until it ends" + (", or give --wait SECONDS" if waits else "")
+        raise InUseError(f"{root}: a tune is at work on this store, under which nothing moves; {cure}")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import os
 import shlex
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import native
 from ..cluster.described import describes
@@ -18,12 +18,15 @@ from ..errors import InUseError, LayoutError, NoSpaceError, StoreError
 from ..layout import Layout, Region, from_indexes, target_bytes, to_indexes
 from ..units import format_size
 from . import trust
+from .config import check_untuned
 from .layouts import named_layout
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
 
 #: So many targets are named with what a file without room needs there, and what they have.
 TARGETS_SHOWN = 8
+#: What a work that is tried again gives at last.
+Done = TypeVar("Done")
 #: Between two looks whether a file is still open, seconds.
 WAIT_S = 0.1
 
@@ -36,6 +39,12 @@ def store_of(path: Path) -> tuple[Store, str]:
         raise StoreError(f"{path}: {what}; see 'stripewise store ls'")
     trust.require(Path(found["store"]), path)
     return Store(Path(found["store"])), str(found["id"])
+
+
+def roots_of(paths: Iterable[Path]) -> list[Path]:
+    """The stores of those of the paths that lead to managed files, each once."""
+    found = (native.call("store_resolve", os.path.abspath(path)) for path in paths)
+    return [Path(root) for root in dict.fromkeys(str(each["store"]) for each in found if each)]
 
 
 def file_or_id(name: str, root: Path | None) -> tuple[Store, str]:
@@ -58,7 +67,7 @@ def plain_files(store: Store, directory: Path) -> Iterator[Path]:
                 yield path
 
 
-def retry_while_open(work: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
+def retry_while_open(work: Callable[[], Done], wait_s: float) -> Done:
     """Does `work`; while somebody has the file open it is tried again for `wait_s` seconds, then InUseError."""
     end = time.monotonic() + wait_s
     while True:
@@ -158,8 +167,9 @@ def _no_room(store: Store, path: Path, regions: tuple[Region, ...], error: NoSpa
 
 
 def export(path: Path) -> dict[str, Any]:
-    """Makes the managed file at `path` a plain one."""
+    """Makes the managed file at `path` a plain one. Raises StoreError, InUseError also where a tune is at work."""
     store, _ = store_of(path)
+    check_untuned(store.root, waits=True)
     return dict(native.call("store_export", str(store.root), os.path.abspath(path)))
 
 

@@ -370,7 +370,8 @@ def test_two_circles_on_one_store_do_not_measure_each_other(make_store: Maker) -
         said = tune(store, "--", "true", code=1)
         undone = stripewise("undo", store.root, code=1).err
     assert f"{store.root}: another tune is at work on this store" in said.err
-    assert f"{store.root}: a tune is at work on this store; wait until it ends, or give --wait SECONDS" in undone
+    refused = f"{store.root}: a tune is at work on this store, under which nothing moves; wait until it ends"
+    assert f"{refused}, or give --wait SECONDS" in undone
     said = tune(store, "--", "true", code=1)
     assert "true: did no I/O in run 1" in said.err or "touched no file of the store" in said.err, said.report
 
@@ -424,6 +425,34 @@ def test_a_reset_by_way_of_the_library_leaves_new_files_the_layouts_of_the_turn(
     assert f"the runs made, and left, {file}; what is not wanted goes with '{rm}'" in said["remarks"], said
     info = Opened(store.root).info()
     assert info["toml_sha256"] == Opened(store.root).config.digest()
+
+
+def test_nothing_is_taken_out_or_copied_under_a_tune(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    files = [store.data / name for name in "fgh"]
+    for file in files:
+        store.run("cp", "/etc/passwd", file)
+    trace = store.base / "trace"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", files[0])
+    stripewise("collect", trace)
+    refused = f"{store.root}: a tune is at work on this store, under which nothing moves; wait until it ends"
+    with locked_part(store.root, TUNE_LOCK):
+        for words, cure in (
+            (("store", "export", files[0]), ", or give --wait SECONDS"),
+            (("store", "export", *files), ", or give --wait SECONDS"),
+            (("store", "export", "--all", store.root), ", or give --wait SECONDS"),
+            (("store", "replica", "rm", store.root, files[0]), ""),
+            (("replicate", trace, "--store", store.root), ""),
+        ):
+            assert stripewise(*words, code=1).err == f"stripewise: {refused}{cure}\n"
+        # What only reads goes on, and so does a file that comes in: a --reset may bring its input so.
+        stripewise("store", "export", files[0], "--to", store.base / "copy")
+        stripewise("replicate", trace, "--store", store.root, "--what-if")
+        (store.plain / "p").write_text("x")
+        stripewise("store", "adopt", "--store", store.root, store.plain / "p")
+        assert all(file.is_symlink() for file in files)
+    stripewise("store", "export", *files)
+    assert not any(file.is_symlink() for file in files)
 
 
 def test_a_run_beside_a_tune_moves_nothing_under_it(make_store: Maker) -> None:

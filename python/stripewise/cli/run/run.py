@@ -16,14 +16,13 @@ from ...doctor import program
 from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import mover_process
-from ...moving.mover_session import check_untuned
 from ...plan import Plan
 from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
 from ...store import Store
-from ...store.config import PROCESSES_MAX, KeptPlan
+from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
 from ...store.kept import pick, prepare
 from ...store.owned import IDENTITY
 from ..arguments import flattened

@@ -9,6 +9,7 @@ import typer
 
 from ...errors import UsageError
 from ...store import Store
+from ...store.config import check_untuned
 from ...store.copies.listed import Copies, copies_of, drop_files, drop_stale
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
@@ -46,6 +47,7 @@ def rm(
         raise UsageError("replica rm: give the files whose copies are to go, or --stale")
     opened = Store(store)
     if files:
+        check_untuned(opened.root)
         gone = drop_files(opened, files)
     else:
         gone, busy = drop_stale(opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ...cluster.described import describes
 from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
 from ...store import Store, transfer
+from ...store.config import check_untuned
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -137,7 +139,7 @@ def export(
 ) -> None:
     """Convert managed files to plain files, in place.
 
-    No program may have them open.
+    No program may have them open, and no tune be at work on the store; with --to one may.
     """
     paths = list(files or [])
 
@@ -145,9 +147,11 @@ def export(
         try:
             return transfer.retry_while_open(lambda: transfer.export(path), wait)
         except InUseError:
-            # What has the file open may be no program but a mover.
+            # What has the file open may be no program but a mover, which may be a tune's.
             if _is_managed(path):
-                check_idle(transfer.store_of(path)[0].root, str(path.absolute()))
+                root = transfer.store_of(path)[0].root
+                check_untuned(root, waits=True)
+                check_idle(root, str(path.absolute()))
             raise
 
     if bool(paths) == (everything is not None):
@@ -158,6 +162,9 @@ def export(
         target = to
         each(paths, Work(lambda path: transfer.export_to(path, target), "exported", lambda _: target.exists()), json)
         return
+    for root in transfer.roots_of(paths) if everything is None else [Store(everything).root]:
+        # Of many files it is said once.
+        transfer.retry_while_open(functools.partial(check_untuned, root, waits=True), wait)
     if everything is not None:
         held = Store(everything).files()
         if not held:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InUseError, StoreError
-from ...files.parts import is_locked, locked_part
-from ..config import CONFIG_LOCK, TUNE_LOCK, read_store
+from ...files.parts import locked_part
+from ..config import CONFIG_LOCK, check_untuned, read_store
 from ..copies.listed import copies_of, drop_all
 from ..store import Store
 from ..transfer import retry_while_open
@@ -82,8 +82,7 @@ def undo(
         store = Store(root)
 
         def idle() -> dict[str, Any]:
-            if is_locked(root, TUNE_LOCK):
-                raise InUseError(f"{root}: a tune is at work on this store; wait until it ends, or give --wait SECONDS")
+            check_untuned(root, waits=True)
             if used := in_use(store):
                 raise InUseError(used[0])
             return {}
