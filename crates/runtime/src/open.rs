@@ -32,6 +32,19 @@ const STATUS_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_SYNC | lib
 /// Flags that F_SETFL sets and clears.
 const SETTABLE_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
 
+/// What an open by name was of.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub managed: bool,
+    /// The open has created it, where that is known: of plain files only while tracing.
+    pub created: bool,
+}
+
+impl Kind {
+    pub const PLAIN: Kind = Kind { managed: false, created: false };
+    pub const MANAGED: Kind = Kind { managed: true, created: false };
+}
+
 /// One open file.
 pub struct OpenFile {
     /// Descriptors that refer to it, and calls that work on it (`using`).

@@ -5,7 +5,7 @@ use crate::base::tls;
 use crate::copies::managed;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::names;
-use crate::open;
+use crate::open::{self, Kind};
 use core::sync::atomic::{AtomicU32, Ordering};
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, flags, record, thread_exit};
@@ -123,15 +123,11 @@ fn split(result: &Sys<i64>) -> (i64, i32) {
 }
 
 /// An open that has been done.
-pub fn opened(trace_id: u32, managed: bool, how: i32, result: &Sys<i64>, start: u64) {
+pub fn opened(trace_id: u32, kind: Kind, how: i32, result: &Sys<i64>, start: u64) {
     if start != 0 {
         let (done, errno) = split(result);
-        put(
-            trace_id,
-            done as i32,
-            start,
-            &Call { op: Op::Open, offset: 0, requested: 0, done, errno, flags: managed_flag(managed), aux: how as u32 },
-        );
+        let flags = managed_flag(kind.managed) | if kind.created { flags::CREATED } else { 0 };
+        put(trace_id, done as i32, start, &Call { op: Op::Open, offset: 0, requested: 0, done, errno, flags, aux: how as u32 });
     }
 }
 

@@ -36,6 +36,8 @@ pub mod flags {
     pub const AMBIGUOUS: u32 = 1 << 12;
     /// Read from a copy of the file (`stripewise replicate`), all of it.
     pub const COPIED: u32 = 1 << 13;
+    /// This open has created the file: nothing was at its name.
+    pub const CREATED: u32 = 1 << 14;
 }
 
 /// Flags and aux of a read by the number of the replica that has served it: a read without a number is not of replica 0.

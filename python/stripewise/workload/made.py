@@ -1,4 +1,5 @@
-"""Which files a traced run made anew: their layout does not outlive the next run, a template's does."""
+"""Which files a traced run made, or made anew: the next run's have another name, or none of their layout, unless a
+template gives it to them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .renames import first_names, renames_in, whole_path
-from .trace import opened, read_meta, run_place, trace_file
+from .trace import FLAG_CREATED, opened, read_meta, run_place, trace_file
 
 _COLUMNS = ("op", "file", "errno", "aux")
 #: An open with one of these beside O_CREAT begins a file from nothing, whatever was there.
@@ -27,14 +28,19 @@ class Made:
 
 
 def made_in(collected: Path) -> Made:
-    """What a traced run unlinked, truncated to nothing, made or renamed into place."""
+    """What a traced run created, unlinked, truncated to nothing or renamed into place.
+
+    That an open found nothing at its name is in the traces of this version's library alone; in others a file is made
+    where the flags of its open begin it from nothing.
+    """
     opens: set[str] = set()
     anew: set[str] = set()
     place = run_place(read_meta(collected))
     with opened(trace_file(collected)) as parquet:
         # A table of another maker need not tell flags.
-        columns = [name for name in _COLUMNS if name in parquet.schema_arrow.names]
-        for group in range(parquet.num_row_groups if len(columns) == len(_COLUMNS) else 0):
+        known = set(parquet.schema_arrow.names)
+        columns = [*_COLUMNS, *({"flags"} & known)]
+        for group in range(parquet.num_row_groups if known.issuperset(_COLUMNS) else 0):
             table = parquet.read_row_group(group, columns=columns)
             table = table.filter(pc.is_in(table["op"].cast("string"), pa.array(["open", "unlink"])))
             for row in table.select(columns).to_pylist():
@@ -45,7 +51,7 @@ def made_in(collected: Path) -> Made:
                     continue
                 path = whole_path(str(row["file"]), place)
                 opens.add(path)
-                if row["op"] == "unlink" or flags & _ANEW:
+                if row["op"] == "unlink" or flags & _ANEW or int(row.get("flags") or 0) & FLAG_CREATED:
                     anew.add(path)
     first = first_names(renames_in(collected))
     return Made(frozenset(anew | set(first)), frozenset(opens | set(first.values())), first)

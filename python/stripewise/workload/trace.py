@@ -46,6 +46,7 @@ from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
 FLAG_MANAGED = 1 << 1
 #: Read from a copy of the file (`stripewise replicate`).
 FLAG_COPIED = 1 << 13
+FLAG_CREATED = 1 << 14
 FLAG_UNKNOWN_OFFSET = 1 << 5
 META_VERSION = 1
 #: Process ids that are told apart in a request's rank, a signed number of 32 bits.

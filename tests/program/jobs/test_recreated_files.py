@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from rig import Maker, Store, Target, dirs, stripewise
 
@@ -54,6 +56,62 @@ def test_new_files_are_laid_out_as_planned(make_store: Maker) -> None:
         name: [region["stripes"] for region in file["regions"]] for name, file in planned.items()
     }
     assert len(stripewise("store", "template", "ls", store.root).out.splitlines()) >= 3
+
+
+#: Opens as MPI-IO and `>>` do, neither truncating nor exclusively.
+OPENER = """
+import os, sys
+for path in sys.argv[1:]:
+    fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+    for at in range(0, 2 << 20, 65536):
+        os.pwrite(fd, bytes(65536), at)
+    os.close(fd)
+"""
+
+
+def test_the_first_run_that_creates_its_files_is_enough(make_store: Maker) -> None:
+    store = make_store([Target("h0", "hdd", "emulated", **DISK), Target("s0", "ssd", "emulated", **SSD)])
+    files = [store.data / name for name in ("ckpt-1", "ckpt-2", "there", "new")]
+    manage = ("--store", store.root, "--manage", f"{store.data}/**")
+    stripewise("run", *manage, "--", sys.executable, "-c", OPENER, files[2])
+    trace, plan = store.base / "trace", store.base / "plan.json"
+    stripewise("run", *manage, "--trace", trace, "--", sys.executable, "-c", OPENER, *files, *files[:1])
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "-o", plan)
+    made = {Path(file["path"]).name: file.get("made_as") for file in json.loads(plan.read_text())["files"]}
+    series = f"{store.data}/ckpt-[0-9]*"
+    assert series in (made["ckpt-1"], made["ckpt-2"]), made
+    assert (made["there"], made["new"]) == (None, f"{store.data}/new")
+    said = stripewise("apply", plan, "--store", store.root, "--anyway").out
+    assert f"new files matching {series} are laid out" in said and f"no template for {files[2]}: by its trace" in said
+    later = store.data / "ckpt-3"
+    stripewise("run", "--store", store.root, "--", sys.executable, "-c", OPENER, later)
+    assert layouts(later)["ckpt-3"] == layouts(files[0])["ckpt-1"]
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_a_trace_tells_which_opens_created_their_file(make_store: Maker, managed: bool) -> None:
+    store = make_store(dirs(1))
+    manage = ("--store", store.root, "--manage", f"{store.data}/**") if managed else ()
+    there = store.data / "there"
+    if managed:
+        stripewise("run", *manage, "--", "touch", there)
+    else:
+        there.touch()
+    trace, quoted = store.base / "trace", shlex.quote(str(store.data))
+    script = (
+        f"cd {quoted}; echo a >> append; echo b >> append; echo c > trunc; echo d > trunc; echo e >> there; "
+        "set -C; echo f > excl; (echo g > excl) 2> /dev/null; ln -s behind link; echo h >> link"
+    )
+    stripewise("run", *manage, "--trace", trace, "--", "sh", "-c", f"({script}) 2> /dev/null || true")
+    stripewise("collect", trace)
+    rows = pq.read_table(trace / "trace.parquet", columns=["op", "file", "flags"]).to_pylist()
+    told: dict[str, list[bool]] = {}
+    for row in rows:
+        if row["op"] == "open" and (row["file"] or "").startswith(f"{store.data}/"):
+            told.setdefault(Path(row["file"]).name, []).append(bool(row["flags"] & 16384))
+    assert told["append"] == told["trunc"] == [True, False] and told["there"] == [False]
+    assert told["excl"][0] and not any(told["excl"][1:]) and told["link"] == [True]
 
 
 def test_no_templates_where_they_are_not_wanted_or_nothing_was_made(make_store: Maker) -> None:

@@ -9,6 +9,7 @@ import pytest
 from rig import mpiio_command, stripewise
 
 from runs import runs_of
+from stripewise.workload.made import made_in
 
 #: What each of 3 ranks asks for; by independent calls the library sieves, by collective ones it joins.
 PIECES = ("--pattern", "strided", "--pieces", "4", "--request-size", "256KiB", "--file-size", "6MiB")
@@ -80,3 +81,14 @@ def test_a_trace_of_mpi_io_calls_alone_says_where_to_look(scratch: Path) -> None
         said = stripewise(*words, code=1).err
         assert "with --layers both; it has MPI-IO calls alone, of which 'patterns --layer mpi' tells" in said
     assert "Each of 2 ranks" in stripewise("patterns", trace, "--layer", "mpi").out
+
+
+def test_the_trace_tells_that_a_job_created_its_file(tmp_path: Path) -> None:
+    """MPI-IO opens with O_CREAT alone, in one process or several."""
+    data, told = tmp_path / "data.bin", []
+    for turn in ("first", "second"):
+        trace = tmp_path / turn
+        stripewise("run", "--trace", trace, "--", *mpiio_command(2, data, "--file-size", "1MiB"))
+        stripewise("collect", trace)
+        told.append(str(data) in made_in(trace).anew)
+    assert told == [True, False]

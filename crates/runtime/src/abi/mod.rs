@@ -62,18 +62,18 @@ pub unsafe extern "C" fn sw_openat(dirfd: i32, path: *const c_char, flags: i32, 
     called_by_name(|| {
         let start = trace::begin();
         // SAFETY: passed through.
-        let (result, managed) = unsafe { by_name::open_freeing_idle(dirfd, path, flags, mode) };
+        let (result, kind) = unsafe { by_name::open_freeing_idle(dirfd, path, flags, mode) };
         if let Ok(fd) = result
-            && !managed
+            && !kind.managed
         {
             open::forget_left(fd as i32);
         }
         if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
             // SAFETY: the kernel has read it.
-            by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, managed, start);
+            by_name::record(unsafe { CStr::from_ptr(path) }, dirfd, flags, &result, kind, start);
         }
         if let Ok(fd) = result {
-            if managed {
+            if kind.managed {
                 mpi::managed_was_opened(fd as i32);
             } else {
                 copies::opened(fd as i32, flags);

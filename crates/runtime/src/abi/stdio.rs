@@ -3,8 +3,7 @@
 
 use crate::base::process::in_vfork_child;
 use crate::base::sys::{Errno, Sys, to_c};
-use crate::open::by_name;
-use crate::open::of_fd;
+use crate::open::{Kind, by_name, of_fd};
 use crate::trace;
 use core::ffi::CStr;
 use libc::c_char;
@@ -21,7 +20,7 @@ unsafe extern "C" {
 pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u32) -> i64 {
     let start = trace::begin();
     // SAFETY: the caller's promise.
-    let result = match super::called_by_name(|| unsafe { by_name::open_if_managed(path, flags, mode) }) {
+    let (result, kind) = match super::called_by_name(|| unsafe { by_name::open_if_managed(path, flags, mode) }) {
         Ok(None) => {
             if flags & (libc::O_ACCMODE | libc::O_TRUNC) != libc::O_RDONLY {
                 // The C library opens it inside itself. SAFETY: the caller's promise.
@@ -29,12 +28,12 @@ pub unsafe extern "C" fn sw_stream_open(path: *const c_char, flags: i32, mode: u
             }
             return super::PASS;
         }
-        Ok(Some(fd)) => Ok(fd),
-        Err(errno) => Err(errno),
+        Ok(Some((fd, kind))) => (Ok(fd), kind),
+        Err(errno) => (Err(errno), Kind::MANAGED),
     };
     if start != 0 && !matches!(result, Err(Errno(libc::EFAULT | libc::ENAMETOOLONG))) {
         // SAFETY: the kernel has read it.
-        by_name::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, true, start);
+        by_name::record(unsafe { CStr::from_ptr(path) }, libc::AT_FDCWD, flags, &result, kind, start);
     }
     to_c(result)
 }

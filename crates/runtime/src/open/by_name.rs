@@ -5,7 +5,7 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::file;
 use crate::names::{self, is_of_a_descriptor};
 use crate::open::create;
-use crate::open::{self, of_fd};
+use crate::open::{self, Kind, of_fd};
 use crate::trace;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +17,11 @@ unsafe extern "C" {
     fn sw_real_openat(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> i64;
 }
 
-/// The descriptor, and whether the file is managed. Where the process has none left, those of idle files go first.
+/// The descriptor, and what it is of. Where the process has none left, those of idle files go first.
 ///
 /// # Safety
 /// `path` is a C string or null.
-pub unsafe fn open_freeing_idle(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+pub unsafe fn open_freeing_idle(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, Kind) {
     // SAFETY: the caller's promise.
     match unsafe { open_any(dirfd, path, flags, mode) } {
         // SAFETY: as above.
@@ -30,12 +30,12 @@ pub unsafe fn open_freeing_idle(dirfd: i32, path: *const c_char, flags: i32, mod
     }
 }
 
-unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, bool) {
+unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (Sys<i64>, Kind) {
     // SAFETY: the caller's promise.
     match unsafe { open_new(dirfd, path, flags, mode) } {
-        Ok(Some(fd)) => return (Ok(fd), true),
+        Ok(Some((fd, kind))) => return (Ok(fd), kind),
         Ok(None) => {}
-        Err(errno) => return (Err(errno), true),
+        Err(errno) => return (Err(errno), Kind::MANAGED),
     }
     let guess = Guess::of(path, flags);
     // SAFETY: the caller's promise.
@@ -44,8 +44,10 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
         && let opened = open_found(&found, flags)
         && opened != Err(Errno(libc::ENOENT))
     {
-        return (opened, true);
+        return (opened, Kind::MANAGED);
     }
+    // SAFETY: the caller's promise.
+    let creates = unsafe { would_create(dirfd, path, flags) };
     // SAFETY: as given by the program.
     let result = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags, mode) });
     // A managed name looks like a link to nowhere: a directory that does not exist, a file that does, or a link too many. O_PATH with O_NOFOLLOW opens the
@@ -54,7 +56,7 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
     if let Ok(fd) = result
         && let Some(reopened) = unsafe { reopened_head(path, fd as i32, flags) }
     {
-        return (reopened, true);
+        return (reopened, Kind::MANAGED);
     }
     let maybe = match result {
         Err(Errno(libc::ENOENT | libc::EEXIST | libc::ELOOP)) => true,
@@ -65,10 +67,10 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
     let found = if maybe { unsafe { find_to_open(dirfd, path, flags) } } else { Ok(None) };
     guess.note(matches!(found, Ok(Some(_))));
     match found {
-        Ok(None) => (result, false),
+        Ok(None) => (result, Kind { created: creates && result.is_ok(), ..Kind::PLAIN }),
         // A name that is there is there, whoever's the store behind it is.
-        Err(Errno(libc::EACCES)) if result == Err(Errno(libc::EEXIST)) => (result, false),
-        Err(errno) => (Err(errno), true),
+        Err(Errno(libc::EACCES)) if result == Err(Errno(libc::EEXIST)) => (result, Kind::PLAIN),
+        Err(errno) => (Err(errno), Kind::MANAGED),
         Ok(Some(found)) => {
             if let Ok(fd) = result {
                 sys::close(fd as i32);
@@ -79,12 +81,22 @@ unsafe fn open_any(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> (S
                 // SAFETY: as given by the program.
                 let plain = sys::from_c(unsafe { sw_real_openat(dirfd, path, flags & !libc::O_CREAT, mode) });
                 if plain.is_ok() {
-                    return (plain, false);
+                    return (plain, Kind::PLAIN);
                 }
             }
-            (opened, true)
+            (opened, Kind::MANAGED)
         }
     }
+}
+
+/// While tracing, whether an open that succeeds creates a plain file: nothing is at its name just before. Where several processes create it at once, more than
+/// one may be told so, and one always is.
+unsafe fn would_create(dirfd: i32, path: *const c_char, flags: i32) -> bool {
+    if !may_create(flags) || !trace::on() {
+        return false;
+    }
+    // SAFETY: the caller's promise; the kernel takes any address.
+    flags & libc::O_EXCL != 0 || unsafe { sys::faccessat_raw(dirfd, path, libc::F_OK, 0) } == Err(Errno(libc::ENOENT))
 }
 
 /// Whether a name is taken for a managed one's before the kernel was asked to open it, which it would refuse: its link is read at once then. Names are told
@@ -115,19 +127,19 @@ impl Guess {
     }
 }
 
-/// The descriptor of a file that is managed, or becomes so by being created; `None`, with nothing opened, for every other name: the
+/// The descriptor of a file that is managed, or becomes so by being created, and which of the two; `None`, with nothing opened, for every other name: the
 /// C library opens those inside itself.
 ///
 /// # Safety
 /// `path` is a C string or null.
-pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
+pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys<Option<(i64, Kind)>> {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(fd) = open_new(libc::AT_FDCWD, path, flags, mode)? {
-            return Ok(Some(fd));
+        if let Some(opened) = open_new(libc::AT_FDCWD, path, flags, mode)? {
+            return Ok(Some(opened));
         }
         if let Some(found) = find_to_open(libc::AT_FDCWD, path, flags & !libc::O_NOFOLLOW)? {
-            return open_found(&found, flags).map(Some);
+            return open_found(&found, flags).map(|fd| Some((fd, Kind::MANAGED)));
         }
         if path.is_null() || !is_of_a_descriptor(CStr::from_ptr(path).to_bytes()) {
             return Ok(None);
@@ -135,7 +147,7 @@ pub unsafe fn open_if_managed(path: *const c_char, flags: i32, mode: u32) -> Sys
         // O_PATH has no effect on what the name leads to: a device, a pipe.
         match sys::openat(libc::AT_FDCWD, CStr::from_ptr(path), libc::O_PATH | libc::O_CLOEXEC, 0) {
             Ok(fd) => match reopened_head(path, fd, flags) {
-                Some(reopened) => reopened.map(Some),
+                Some(reopened) => reopened.map(|fd| Some((fd, Kind::MANAGED))),
                 None => {
                     sys::close(fd);
                     Ok(None)
@@ -191,10 +203,8 @@ const LOOKS: u32 = 100;
 
 /// An open that may create: of a managed file, or of one that becomes so because the name does not exist and the rules say so. `None` for every other
 /// name. The kernel is not asked to create what it may find gone by then: a plain file would come where a managed one is to be.
-unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<i64>> {
-    // O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
-    let creates = flags & (libc::O_CREAT | libc::O_DIRECTORY | libc::O_PATH) == libc::O_CREAT;
-    if path.is_null() || !creates || crate::base::config::store_path().is_none() {
+unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sys<Option<(i64, Kind)>> {
+    if path.is_null() || !may_create(flags) || crate::base::config::store_path().is_none() {
         return Ok(None);
     }
     for _ in 0..LOOKS {
@@ -207,7 +217,8 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
             }
         };
         match found {
-            Found::Opened(fd) => return Ok(Some(fd)),
+            Found::Opened(fd) => return Ok(Some((fd, Kind::MANAGED))),
+            Found::Created(fd) => return Ok(Some((fd, Kind { created: true, ..Kind::MANAGED }))),
             Found::Plain => return Ok(None),
             Found::Changed => {}
         }
@@ -215,9 +226,15 @@ unsafe fn open_new(dirfd: i32, path: *const c_char, flags: i32, mode: u32) -> Sy
     Err(Errno(libc::ENOENT))
 }
 
+/// O_DIRECTORY is in O_TMPFILE too, and creates nothing by itself.
+fn may_create(flags: i32) -> bool {
+    flags & (libc::O_CREAT | libc::O_DIRECTORY | libc::O_PATH) == libc::O_CREAT
+}
+
 /// What an open that may create came to.
 enum Found {
     Opened(i64),
+    Created(i64),
     /// Nothing of ours.
     Plain,
     /// The name is not what it was when it was looked at.
@@ -264,7 +281,7 @@ fn create_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Found> {
                 file::release(created.index);
             })?;
             created.opened()?;
-            Ok(Found::Opened(i64::from(fd)))
+            Ok(Found::Created(i64::from(fd)))
         }
         // Another process was first: its file is the one.
         Err(Errno(libc::EEXIST)) if flags & libc::O_EXCL == 0 => Ok(Found::Changed),
@@ -273,7 +290,7 @@ fn create_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Found> {
 }
 
 #[inline(never)] // As above.
-pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: bool, start: u64) {
+pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, kind: Kind, start: u64) {
     let mut id = 0;
     if let Ok(fd) = result {
         let fd = *fd as i32;
@@ -283,7 +300,7 @@ pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: b
             let name = names::absolute(dirfd, path.to_bytes()).ok();
             let name = name.as_ref().map_or(path.to_bytes(), |n| n.as_bytes());
             id = trace::file_id(name, st.as_ref().map_or(0, |s| s.st_dev), st.as_ref().map_or(0, |s| s.st_ino));
-            if managed {
+            if kind.managed {
                 if let Ok(open) = of_fd(fd) {
                     open.trace_id.store(id, Ordering::Relaxed);
                 }
@@ -294,5 +311,5 @@ pub fn record(path: &CStr, dirfd: i32, flags: i32, result: &Sys<i64>, managed: b
     } else {
         id = trace::file_id(path.to_bytes(), 0, 0);
     }
-    trace::opened(id, managed, flags, result, start);
+    trace::opened(id, kind, flags, result, start);
 }
