@@ -54,6 +54,12 @@ class Finding:
             return f"{self.files:,} files, {self.series}"
         return self.file or ""
 
+    def exceeds(self, span_s: float) -> bool:
+        """Whether its least price by the model is more than its requests took, or the run, of `span_s` (0: unknown)."""
+        if self.price is None or self.cause in MEASURED or not span_s > 0:
+            return False
+        return self.price.low > (self.measured_s or span_s)
+
     def price_text(self, span_s: float, why: str) -> str:
         """The price and what it is, for people; `span_s` is from the run's first request to the end of its last, `why`
         what may have made the run quicker than the price (`why_quicker`).
@@ -63,9 +69,9 @@ class Finding:
         price, most_s = self.price, self.measured_s or span_s
         if self.cause in MEASURED or not span_s > 0:
             return f"costs {price.text}, {self.basis}"
-        if price.low > most_s:
+        if self.exceeds(span_s):
             took = "took" if self.measured_s else "took no more than"
-            return f"{took} {seconds_text(most_s)} s of the run (the model's price does not hold here: {why})"
+            return f"{took} {seconds_text(most_s)} s of the run; no price, for by the model it would be more ({why})"
         # No cure saves more than the requests took.
         return f"costs {Seconds(price.low, min(price.high, most_s)).text}, {self.basis}"
 

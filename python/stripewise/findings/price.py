@@ -239,10 +239,11 @@ def _pieces(asked: Asked, cluster: Cluster) -> Iterator[tuple[Bytes, Bytes, Byte
 
 def why_quicker(cluster: Cluster, store: str | None) -> str:
     """What may have made a run quicker than it is priced on a cluster, where each access pays its startup. Emulated
-    devices of the `store` that had its files take their time, cached or not.
+    devices of the `store` that had its files take their time, cached or not; a cluster need not be the run's.
     """
-    is_emulated = all(target.kind == "emulated" for target in cluster.active)
-    if is_emulated and str(cluster.source) == store:
+    if str(cluster.source) != store:
+        return "memory or read-ahead served it, or its devices are faster than these"
+    if all(target.kind == "emulated" for target in cluster.active):
         return "accesses went on where others ended"
     return "memory or read-ahead served it"
 

@@ -56,6 +56,7 @@ class Shown:
         """As the page takes it."""
         findings = [told(each, self.span_s, self.why) for each in self.findings]
         own = {"findings": findings, "prices": self.prices, "waits": self.waits, "maps": self.maps}
+        own |= {"span_ns": round(self.span_s * 1e9)}
         return self.picture.document | own
 
 

@@ -16,7 +16,7 @@ from ...view import Shown, ViewRequests, check_target, picture_of, read_requests
 from ...workload.maps import maps_in, with_maps
 from ..output import printable, progress, say_partial
 from .options import say_of_trace
-from .show_trace import Page, priced_by
+from .show_trace import Page, is_quicker, priced_by
 
 
 def check_pictures(sources: Sequence[Path], html: Path | None, perfetto: Path | None) -> None:
@@ -67,12 +67,20 @@ def _shown(page: Page, runs: int) -> Shown:
     on, span_s = page.priced_on(), 0.0 if requests.end.is_predicted else span_of(facts)
     calls, seconds = waits_of(facts)
     waits = f"{seconds_text(seconds)} s in {calls:,} call(s)" if calls else ""
-    return Shown(
+    picture, found, why = (
         picture_of(requests, page.trace, runs, layers),
         findings_of(facts, on),
-        span_s,
-        priced_by(facts, on, span_s),
-        waits,
         why_quicker(on, facts.store),
+    )
+    loads = [load for load in picture.document["targets"] if load["store"] == str(on.source)]
+    work_s = [target["work_ns"] / 1e9 for load in loads for target in load["targets"]]
+    quicker = why if is_quicker(found, work_s, span_s) else ""
+    return Shown(
+        picture,
+        found,
+        span_s,
+        priced_by(facts, on, span_s, quicker),
+        waits,
+        why,
         maps_in(page.trace, page.files).text,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,10 @@ def show_trace(page: Page, json: bool) -> None:
         typer.echo(f"and {rest:,} requests on files that lie elsewhere, or whose layout is not known")
     for line in summary.files:
         _print_file(line, run.patterns)
-    _print_findings(found, priced_by(run, on, span_s), span_s, why_quicker(on, run.store))
+    why = why_quicker(on, run.store)
+    work = {each.store.root: each.work_s.tolist() for each in served}
+    quicker = why if is_quicker(found, work.get(str(on.source), []), span_s) else ""
+    _print_findings(found, priced_by(run, on, span_s, quicker), span_s, why)
 
 
 def _workload(trace: Path, files: Choice, step: Progress) -> Workload | None:
@@ -218,7 +221,12 @@ def _print_targets(served: Served, copied: Copied, span_s: float) -> None:
     stdout().print(made)
     typer.echo("by the model each access pays its startup; a device that goes on where it last ended takes less")
     if any(float(work_s) > span_s > 0 for work_s in served.work_s):
-        typer.echo("-: by the model more than first to last request took, so the model does not hold here")
+        typer.echo(
+            wrapped(
+                "-: by the model longer than first to last request took. Memory served accesses then, or they went on "
+                "where others ended, and the other seconds of this column are upper limits"
+            )
+        )
     if len(rows) > ROWS_MAX:
         typer.echo(f"and {len(rows) - ROWS_MAX:,} targets with less work; --json tells of them")
 
@@ -261,14 +269,20 @@ def _print_file(line: FileLine, patterns: str) -> None:
         typer.echo(f"  {'; '.join(said)}")
 
 
-def priced_by(run: RunFacts, on: Cluster, span_s: float) -> str:
-    """What prices of findings are, beside the run's own seconds."""
+def is_quicker(found: Sequence[Finding], work_s: Iterable[float], span_s: float) -> bool:
+    """Whether a run of `span_s` contradicts the model: its targets' `work_s`, or a finding's price, exceeds it."""
+    return span_s > 0 and (any(each > span_s for each in work_s) or any(each.exceeds(span_s) for each in found))
+
+
+def priced_by(run: RunFacts, on: Cluster, span_s: float, quicker: str = "") -> str:
+    """What prices of findings are, beside the run's own seconds; `quicker`: why the run was quicker than the model."""
     devices = f"the devices of {on.source}" if str(on.source) == run.store else str(on.source)
     itself = f"; {FIRST_TO_LAST} of this run: {seconds_text(span_s)} s" if span_s > 0 else ""
     unknown = sum(file.layout is None for file in run.files)
     which = "files" if unknown == len(run.files) else "files whose layout is not known"
     lie = f"; {which} taken to lie {EQUAL}" if unknown else ""
-    return f"prices by the model on {devices}{lie}{itself}"
+    limits = f"; upper limits, for the run was faster than the model ({quicker})" if quicker else ""
+    return f"prices by the model on {devices}{lie}{itself}{limits}"
 
 
 def _print_findings(found: Sequence[Finding], prices: str, span_s: float, why: str) -> None:

@@ -33,13 +33,14 @@ function tellPhases(parent, data) {
 }
 
 // Who did how much: of the busiest target and of the mean of all.
-function tellLoad(load) {
+function tellLoad(load, span) {
   const work = load.targets.map((each) => each.work_ns), most = Math.max(...work), mean = work.reduce((a, b) => a + b, 0) / work.length;
   const busiest = load.targets[work.indexOf(most)].name;
+  const limit = span && most > span ? " (upper limits, for first to last request took less: memory served accesses, or they went on where others ended)" : "";
   const more = load.more ? `; ${countText(load.more)} targets with fewer bytes are not shown` : "";
   const rest = load.without ? `; ${countText(load.without)} requests are not among it: their files lie elsewhere, or their places are not known` : "";
   const copied = load.copied ? `; ${countText(load.copied)} reads are not among it: copies of the files served them` : "";
-  return `${load.store}: as its files lay when the trace was first collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${more}${rest}${copied}`;
+  return `${load.store}: as its files lay when the trace was first collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${limit}${more}${rest}${copied}`;
 }
 
 function tellFigures(data) {
@@ -74,7 +75,7 @@ async function show() {
     of("targets").hidden = false;
     for (const [i, place] of places(of("targets"), runs).entries()) {
       for (const load of runs[i].targets) {
-        made(place, "p", tellLoad(load), "quiet");
+        made(place, "p", tellLoad(load, runs[i].span_ns), "quiet");
         await loadPicture(place, runs[i], load, { span });
       }
       if (!runs[i].targets.length) made(place, "p", "not on a store, or its layouts are not known", "quiet");
