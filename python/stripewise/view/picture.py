@@ -242,7 +242,7 @@ def _notes(requests: ViewRequests, total: dict[str, Any], files: int) -> list[st
     if requests.end.text:
         notes.append(f"{requests.end.text[0].upper()}{requests.end.text[1:]}.")
     if requests.left_out:
-        notes.append(f"{left_out_text(requests.left_out)}: --all-files has them.")
+        notes.append(f"{left_out_text(requests.left_out)}; --all-files includes them.")
     if total["without_offset"]:
         notes.append(
             f"The offsets of {total['without_offset']:,} requests are unknown: they are in times and sizes, not in "

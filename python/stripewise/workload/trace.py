@@ -303,7 +303,7 @@ def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read
     patterns = files.only if isinstance(files, Choice) else files
     where = f" on files matching {', '.join(patterns)}" if patterns else ""
     left_out = left_out_text(counted.numbers)
-    cure = f"{left_out}: --all-files has them" if left_out else "trace a run that does I/O"
+    cure = f"{left_out}; --all-files includes them" if left_out else "trace a run that does I/O"
     return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
 
 

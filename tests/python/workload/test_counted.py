@@ -160,7 +160,7 @@ def test_readers_have_files_in_the_order_of_their_bytes(rows):
 
 def test_a_trace_of_files_that_do_not_count_says_how_to_have_them(tmp_path):
     place = write_rows(tmp_path / "t", [(0, "read", "/usr/x", 0, MIB), (0, "read", "/w/c.pyc", 0, MIB)])
-    with pytest.raises(NoRequestsError, match=r"2 files left out \(code 1, system 1\): --all-files has them"):
+    with pytest.raises(NoRequestsError, match=r"2 files left out \(code 1, system 1\); --all-files includes them"):
         read_trace(place)
 
 
@@ -198,7 +198,10 @@ def test_the_list_is_seen_and_changed(rows, tmp_path, monkeypatch):
     # What is left out is told where it is planned for (and collected), not at each look at the trace.
     (tmp_path / "cluster.toml").write_text(CLUSTER)
     planned = said("plan", rows, "--cluster", tmp_path / "cluster.toml", "--policy", "def", "--include", "/usr/x")
-    assert planned.stderr.splitlines()[-1] == "stripewise: 2 files left out (excluded 1, small 1): --all-files has them"
+    assert (
+        planned.stderr.splitlines()[-1]
+        == "stripewise: 2 files left out (excluded 1, small 1); --all-files includes them"
+    )
     words = ("show", rows, "--html", tmp_path / "o.html", "--perfetto", tmp_path / "o.pf", "--beside", rows)
     for each in (page, said(*words), said("patterns", rows), said("replicate", rows, "--what-if")):
         assert "left out" not in each.stderr

@@ -147,7 +147,7 @@ def say_of_trace(source: str, *, ended: str = "", left_out: Sequence[tuple[str, 
         text = f"stripewise: {printable(source)}: {ended}"
         say_once(text, text)
     if left_out:
-        say(f"stripewise: {left_out_text(left_out)}: --all-files has them")
+        say(f"stripewise: {left_out_text(left_out)}; --all-files includes them")
 
 
 @dataclass(frozen=True, kw_only=True)
