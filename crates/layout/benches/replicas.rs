@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 use stripewise_chance::SplitMix64;
 
-use stripewise_layout::{Bins, Dim, Layout, Logical, Placement, Region, Replica, ReplicaIndex, Stripe, View};
+use stripewise_layout::{Bins, Dim, Layout, Logical, OnWrite, Placement, Region, Replica, ReplicaIndex, Stripe, View};
 
 /// Some 0.2 ms per batch, as in `map`.
 const REQUESTS: usize = 1 << 11;
@@ -57,6 +57,7 @@ fn layout(array: &Array, replicas: u64) -> Vec<u8> {
         dims: vec![Dim { stride: array.plane(), count: array.planes }, Dim { stride: array.row(), count: array.rows }],
         domain_base: i << 31,
         is_home: false,
+        on_write: OnWrite::Update,
         regions: home(),
     };
     Layout { regions: home(), replicas: (0..replicas).map(column).collect(), ..Layout::default() }.encode().expect("a sound layout")

@@ -3,10 +3,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::format::{CRC_AT, HEADER, HOME, MAGIC, ORIGINAL_KIND, REPEATS, VERSION, placement_flags};
+use crate::format::{CRC_AT, HEADER, HOME, INVALIDATED, MAGIC, ORIGINAL_KIND, REPEATS, VERSION, placement_flags};
 use crate::owned::{Layout, Placement, Region, Replica, Stripe};
 use crate::stamp::{checksum, put};
-use crate::{LayoutError, MAX_INDEX, MovePhase, Span, View};
+use crate::{LayoutError, MAX_INDEX, MovePhase, OnWrite, Span, View};
 
 #[derive(Default)]
 struct Sections<'a> {
@@ -170,6 +170,7 @@ fn replica_record(out: &mut Vec<u8>, r: &Replica, first_dim: u32, first_region: 
     u64s(out, &[r.base, r.block]);
     u32s(out, &[first_dim, count(r.dims.len()), first_region, count(r.regions.len())]);
     u64s(out, &[r.domain_base]);
-    u32s(out, &[if r.is_home { HOME } else { 0 }, r.id]);
+    let flags = (u32::from(r.is_home) * HOME) | (u32::from(r.on_write == OnWrite::Invalidate) * INVALIDATED);
+    u32s(out, &[flags, r.id]);
     u64s(out, &[0, 0]);
 }

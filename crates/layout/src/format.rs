@@ -20,6 +20,8 @@ pub(crate) const REPEATS: u32 = 1;
 pub(crate) const ORIGINAL_KIND: u32 = 1;
 pub(crate) const EQUAL: u32 = 1;
 pub(crate) const HOME: u32 = 1;
+/// Of a replica: writes of the file leave it stale where they are.
+pub(crate) const INVALIDATED: u32 = 2;
 
 /// Offset of the checksum, the one field that the checksum takes as zero.
 pub(crate) const CRC_AT: usize = 12;

@@ -42,7 +42,7 @@ pub use extents::{Extent, ExtentPieces, Extents};
 pub use owned::{Dim, Layout, Placement, Region, Replica, Stripe};
 pub use pieces::{Piece, Pieces};
 pub use region::{RegionRef, Slice, Slices};
-pub use replica::{Overlap, Overlaps, ReplicaHit, ReplicaRef};
+pub use replica::{OnWrite, Overlap, Overlaps, ReplicaHit, ReplicaRef};
 pub use replica_index::{BinEntry, Bins, ReplicaIndex};
 pub use spread::Spread;
 pub use stamp::stamp;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{LayoutError, MovePhase, Span, View};
+use crate::{LayoutError, MovePhase, OnWrite, Span, View};
 
 /// One (target, width) of a placement's cycle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -59,6 +59,8 @@ pub struct Replica {
     pub domain_base: u64,
     /// Whether the replica is the home of its bytes, not a copy.
     pub is_home: bool,
+    /// What a write does to a copy; [`OnWrite::Update`] for a home.
+    pub on_write: OnWrite,
     /// Regions in replica offsets; striped, from 0, the last one repeats.
     pub regions: Vec<Region>,
 }
@@ -113,6 +115,7 @@ impl View<'_> {
             dims: r.dims().map(|(stride, count)| Dim { stride, count }).collect(),
             domain_base: r.domain_base,
             is_home: r.is_home,
+            on_write: r.on_write,
             regions: r.regions().to_regions(),
         };
         Layout {

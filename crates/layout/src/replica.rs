@@ -3,7 +3,7 @@
 //! A pattern is nested loops over blocks: `base + sum(digit_d * stride_d)`, outermost loop first. A byte's place in the replica follows by
 //! mixed-radix division (largest stride first), never from a flattened list; the loops' order then gives its rank.
 
-use crate::format::{DIM, HOME, REGION, REPLICA, div_rem, record, u32_at, u64_at};
+use crate::format::{DIM, HOME, INVALIDATED, REGION, REPLICA, div_rem, record, u32_at, u64_at};
 use crate::{Extents, Logical, MAX_DIMS, Pieces, ReplicaOffset, Table, View};
 
 const DIMS: usize = MAX_DIMS as usize;
@@ -15,6 +15,16 @@ pub(crate) struct Loop {
     pub(crate) count: u64,
     /// Blocks of all loops inside this one.
     inner: u64,
+}
+
+/// What a write of the file does to a copy that holds bytes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum OnWrite {
+    /// The copy is written, too.
+    #[default]
+    Update,
+    /// Those bytes of it are stale from then on.
+    Invalidate,
 }
 
 /// A replica in its mapped form.
@@ -30,6 +40,8 @@ pub struct ReplicaRef<'a> {
     pub block: u64,
     /// Whether the replica is the home of its bytes, not a copy.
     pub is_home: bool,
+    /// What a write does to a copy; of a home [`OnWrite::Update`].
+    pub on_write: OnWrite,
     /// First byte of its domain in the replica objects.
     pub domain_base: u64,
     pub(crate) dims: &'a [u8],
@@ -327,6 +339,7 @@ impl<'a> View<'a> {
             base: u64_at(r, 0),
             block: u64_at(r, 8),
             is_home: u32_at(r, 40) & HOME != 0,
+            on_write: if u32_at(r, 40) & INVALIDATED == 0 { OnWrite::Update } else { OnWrite::Invalidate },
             domain_base,
             dims: part(self.dims, u32_at(r, 16), u32_at(r, 20), DIM),
             table: Table::new(part(self.replica_regions, u32_at(r, 24), u32_at(r, 28), REGION), domain_base, self.places),

@@ -1,7 +1,7 @@
 //! What [`View::parse`] proves about replicas: blocks do not overlap, domains do not, and no sum overflows.
 
 use crate::check::{covers_all, regions};
-use crate::format::{DIM, HOME, REGION, REPLICA, record, u32_at, u64_at};
+use crate::format::{DIM, INVALIDATED, REGION, REPLICA, record, u32_at, u64_at};
 use crate::replica::ReplicaRef;
 use crate::{GRANULE, LayoutError, MAX_DIMS, MAX_LOGICAL, View};
 
@@ -21,8 +21,9 @@ pub(crate) fn check(view: &View<'_>) -> Result<(), LayoutError> {
         if dims > (view.dims.len() / DIM) as u64 || rows > (view.replica_regions.len() / REGION) as u64 {
             return fail("it names more dims or regions than there are");
         }
-        if u32_at(r, 40) > HOME || u64_at(r, 48) != 0 || u64_at(r, 56) != 0 {
-            return fail("only flag 1 (home) is known; use the program that wrote it");
+        // Both together are none: a home is what writes write.
+        if u32_at(r, 40) > INVALIDATED || u64_at(r, 48) != 0 || u64_at(r, 56) != 0 {
+            return fail("only flag 1 (home) or 2 (stale after a write) is known; use the program that wrote it");
         }
         let Some(replica) = view.replica(index) else {
             return fail("it does not exist");

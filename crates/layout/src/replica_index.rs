@@ -35,7 +35,7 @@ const FEW: usize = 8;
 ///
 /// ```
 /// use std::sync::atomic::AtomicU32;
-/// use stripewise_layout::{Bins, Dim, Layout, Logical, Placement, Region, Replica, ReplicaIndex, Stripe, View};
+/// use stripewise_layout::{Bins, Dim, Layout, Logical, OnWrite, Placement, Region, Replica, ReplicaIndex, Stripe, View};
 /// let placement = Placement::Striped(vec![Stripe { target: 0, width_bytes: 65_536 }]);
 /// let regions = vec![Region { start: 0, len: 1 << 20, generation: 0, placement }];
 /// // Four columns of an array with 1,000 rows of 4 KiB.
@@ -46,6 +46,7 @@ const FEW: usize = 8;
 ///     dims: vec![Dim { stride: 4096, count: 1000 }],
 ///     domain_base: i << 30,
 ///     is_home: false,
+///     on_write: OnWrite::Update,
 ///     regions: regions.clone(),
 /// };
 /// let bytes = Layout { regions: regions.clone(), replicas: (0..4).map(column).collect(), ..Layout::default() }.encode()?;

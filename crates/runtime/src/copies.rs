@@ -17,6 +17,7 @@ use crate::store::part::{self, Held, borrow};
 use crate::store::{self, take_file};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use stripewise_layout::OnWrite;
 use stripewise_store::copies::{DROPPED, Found, HEAD_BYTES, IN_USE, Original, RECORD_BYTES_MAX, Record, STATE_AT, STATE_BYTES, state_of};
 use stripewise_store::ctl::Ctl;
 use stripewise_store::marks::{self, Marks};
@@ -53,6 +54,8 @@ struct Kept {
     container: AtomicU32,
     /// Which replica answered last.
     history: AtomicU32,
+    /// Some of the copies are written with the file.
+    is_updated: AtomicBool,
 }
 
 // SAFETY: `record` and `marks` are written under TABLE while `refs` is 0, and read by those who hold a reference.
@@ -72,6 +75,7 @@ static KEPT: [Kept; KEPT_MAX] = [const {
         is_stale: AtomicBool::new(false),
         container: AtomicU32::new(0),
         history: AtomicU32::new(0),
+        is_updated: AtomicBool::new(false),
     }
 }; KEPT_MAX];
 
@@ -218,6 +222,7 @@ fn load_record(dir: i32, now: &Original, owners: &[u32]) -> Sys<Option<(usize, &
     kept.is_stale.store(false, Ordering::Relaxed);
     kept.refused_until_ns.store(0, Ordering::Relaxed);
     kept.history.store(0, Ordering::Relaxed);
+    kept.is_updated.store(record.on_write != Some(OnWrite::Invalidate), Ordering::Relaxed);
     guard::watch(state, STATE_BYTES, &kept.state_cut);
     // SAFETY: under TABLE, and nobody refers to it.
     unsafe { *kept.record.get() = Some((record, bytes.len())) };
@@ -284,10 +289,15 @@ impl Counted {
         self.marked.is_some()
     }
 
-    /// A look at the marks of those bytes: copies answer for them where it gives the same after they were read, and not `None`.
+    /// What a write does to the replica that has `len` bytes at `at` of the file.
+    pub fn on_write(&self, at: u64, len: u64) -> Option<OnWrite> {
+        self.record.on_write.or_else(|| Some(self.place_of(at, len)?.on_write))
+    }
+
+    /// A look at the marks of those bytes: a copy to which writes do this answers for them where it gives the same after they were read, and not `None`.
     #[inline]
-    pub fn look(&self, at: u64, len: u64) -> Option<u64> {
-        self.marked.as_ref().map_or(Some(0), |(marks, _)| marks::look(marks, at, len))
+    pub fn look(&self, at: u64, len: u64, on_write: OnWrite) -> Option<u64> {
+        self.marked.as_ref().map_or(Some(0), |(marks, _)| marks::look(marks, at, len, on_write))
     }
 
     /// Whether what was read counts: they have not been dropped meanwhile, for then the container may be going.

@@ -79,7 +79,7 @@ pub fn write_at(open: &OpenFile, buffers: &Buffers<'_>, at: u64, flags: i32) -> 
     let len = limit::clip(at, buffers.len())?;
     let is_nowait = flags & libc::RWF_NOWAIT != 0;
     managed::refresh(file);
-    let wrote = if managed::has_any(file) && !is_nowait {
+    let wrote = if managed::has_updated(file) && !is_nowait {
         twice::write(file, buffers, at, len)
     } else {
         write_home(file, buffers, at, (len, is_nowait), None)

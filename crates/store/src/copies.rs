@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use stripewise_checksum::crc32c;
-use stripewise_layout::{Logical, MAX_LOGICAL, ReplicaIndex, ReplicaRef, View};
+use stripewise_layout::{Logical, MAX_LOGICAL, OnWrite, ReplicaIndex, ReplicaRef, View};
 use stripewise_target::text::PartName;
 
 /// The directory of records in a store.
@@ -91,6 +91,8 @@ pub struct Record<'a> {
     pub path: &'a [u8],
     /// The plain file with its replicas: each one's domain base is its first byte in the container, its regions are how it was laid out when it was made.
     pub view: View<'a>,
+    /// What a write does to all of its replicas; `None` where that differs.
+    pub on_write: Option<OnWrite>,
     index: Option<ReplicaIndex<'a>>,
 }
 
@@ -101,6 +103,17 @@ pub struct Found {
     pub at: u64,
     /// Number of the replica, in the order of their domains.
     pub replica: u32,
+    /// What a write does to it.
+    pub on_write: OnWrite,
+}
+
+/// How much of a write replicas hold.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Held {
+    /// By those that are written, too.
+    pub updated: Pieces,
+    /// Whether those that it invalidates hold any of it.
+    pub is_invalidated: bool,
 }
 
 /// How much of a request replicas hold.
@@ -113,6 +126,10 @@ pub struct Pieces {
 }
 
 impl Pieces {
+    fn add(&mut self, bytes: u64) {
+        (self.count, self.bytes) = (self.count + 1, self.bytes + bytes);
+    }
+
     /// Whether there are many small ones, of which each would be a write of its own: the copies are stale then, and the write takes as long as without them.
     #[must_use]
     pub const fn are_small(&self) -> bool {
@@ -193,7 +210,11 @@ impl<'a> Record<'a> {
         // A damaged index hides copies; it is made with the layout, and must fit it.
         let index = if index == 0 { None } else { Some(ReplicaIndex::open(&view, part(index_at, index)?)?) };
         let original = original_in(bytes);
-        let record = Self { original, container: u64_at(bytes, 72), path: part(HEAD_BYTES as u64, path)?, view, index };
+        let first = view.replica(0).map_or_else(OnWrite::default, |replica| replica.on_write);
+        let mut record = Self { original, container: u64_at(bytes, 72), path: part(HEAD_BYTES as u64, path)?, view, on_write: Some(first), index };
+        if record.replicas().any(|replica| replica.on_write != first) {
+            record.on_write = None;
+        }
         (original.size <= MAX_LOGICAL && record.replicas().all(|replica| is_copy_of(&replica, original.size))).then_some(record)
     }
 
@@ -213,7 +234,8 @@ impl<'a> Record<'a> {
             Some(index) => index.lookup(Logical(at), len, history)?,
             None => self.view.replica_lookup(Logical(at), len)?,
         };
-        Some(Found { at: self.view.replica(hit.index)?.domain_base + hit.offset.0, replica: hit.index as u32 })
+        let replica = self.view.replica(hit.index)?;
+        Some(Found { at: replica.domain_base + hit.offset.0, replica: hit.index as u32, on_write: replica.on_write })
     }
 
     /// Whether the file is still the one whose bytes were copied.
@@ -222,11 +244,19 @@ impl<'a> Record<'a> {
         self.original.may_be(now)
     }
 
-    /// In how many pieces replicas hold bytes of `[at, at + len)` of the file.
+    /// In how many pieces replicas hold bytes of `[at, at + len)` of the file that are to be written.
     #[must_use]
-    pub fn pieces(&self, at: u64, len: u64) -> Pieces {
-        let overlaps = self.replicas().flat_map(|replica| replica.overlaps(Logical(at), len));
-        overlaps.fold(Pieces::default(), |pieces, overlap| Pieces { count: pieces.count + 1, bytes: pieces.bytes + overlap.len })
+    pub fn held(&self, at: u64, len: u64) -> Held {
+        let mut held = Held::default();
+        for replica in self.replicas() {
+            let mut overlaps = replica.overlaps(Logical(at), len);
+            match replica.on_write {
+                OnWrite::Update => overlaps.for_each(|overlap| held.updated.add(overlap.len)),
+                // One piece says all: none of them is written.
+                OnWrite::Invalidate => held.is_invalidated |= overlaps.next().is_some(),
+            }
+        }
+        held
     }
 }
 
@@ -312,9 +342,14 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
-    use stripewise_layout::{Dim, Layout, Placement, Region, Replica, Stripe};
+    use stripewise_layout::{Dim, Layout, OnWrite, Placement, Region, Replica, Stripe};
 
     const BLOCK: u64 = 1000;
+
+    /// Writes invalidate every third column.
+    fn on_write(column: u64) -> OnWrite {
+        if column % 3 == 2 { OnWrite::Invalidate } else { OnWrite::Update }
+    }
 
     /// A record of `count` columns of an array of 50 rows, and what stands where.
     fn columns(count: u64) -> (Original, Vec<u8>) {
@@ -328,6 +363,7 @@ mod tests {
             dims: vec![Dim { stride: count * BLOCK, count: 50 }],
             domain_base: n * domain,
             is_home: false,
+            on_write: on_write(n),
             regions: striped(domain),
         };
         let home = vec![Region { start: 0, len: 1 << 20, generation: 0, placement: Placement::Original }];
@@ -350,11 +386,25 @@ mod tests {
                 let (block, within) = (at / BLOCK, at % BLOCK);
                 let (row, column) = (block / count, block % count);
                 let domain = (50 * BLOCK).next_multiple_of(4096);
-                let found = Found { at: column * domain + row * BLOCK + within, replica: column as u32 };
+                let found = Found { at: column * domain + row * BLOCK + within, replica: column as u32, on_write: on_write(column) };
                 assert_eq!(record.lookup(at, BLOCK - within, &history), Some(found));
                 assert_eq!(record.lookup(at, BLOCK - within + 1, &history), None);
             }
         }
+    }
+
+    #[test]
+    fn a_write_is_followed_in_the_replicas_that_it_updates_alone() {
+        let held = |count, at, len| {
+            let held = Record::parse(&columns(count).1).unwrap().held(at, len);
+            (held.updated.count, held.updated.bytes, held.is_invalidated)
+        };
+        assert_eq!(held(2, 0, 2 * BLOCK), (2, 2 * BLOCK, false));
+        assert_eq!(held(3, 500, 2000), (2, 1500, true));
+        assert_eq!(held(3, 2 * BLOCK, BLOCK), (0, 0, true));
+        assert_eq!(held(3, 3 * BLOCK, BLOCK), (1, BLOCK, false));
+        let how = |count| Record::parse(&columns(count).1).unwrap().on_write;
+        assert_eq!((how(2), how(3)), (Some(OnWrite::Update), None));
     }
 
     #[test]

@@ -6,10 +6,15 @@
 //! the copies in opposite orders, so whoever finds another there leaves the block stale. A writer that dies leaves its count, and the block to the home. Stale
 //! is for good: copies that are made anew have marks of their own.
 //!
+//! Copies that writes invalidate ([`OnWrite::Invalidate`]) are not written, so they have a bit of their own, which a writer sets before it writes the home
+//! and nobody clears: a reader of such a copy looks at the bits alone, before and after. Readers of other copies do not see that bit, for a write that only
+//! sets it has no byte of theirs.
+//!
 //! The words are shared memory and do not outlive a power cut. So the first writer of a boot notes the boot, durably, before it writes the home: in another
 //! boot the copies count no more.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use stripewise_layout::OnWrite;
 
 /// What the name of a file of marks ends with; before it stands the name of the record.
 pub const MARKS_SUFFIX: &[u8] = b".marks";
@@ -22,7 +27,10 @@ const SHIFT_MIN: u32 = 12;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SWMARKS1");
 const WRITER: u64 = 1;
-const WRITERS: u64 = (1 << 24) - 1;
+const WRITERS: u64 = (1 << 23) - 1;
+/// The copies that writes invalidate are stale.
+const INVALIDATED: u64 = 1 << 23;
+/// All copies are.
 const STALE: u64 = 1 << 24;
 const VERSION: u64 = 1 << 25;
 
@@ -101,20 +109,30 @@ pub fn invalidate(words: &impl Words, at: u64, len: u64) {
     each(words, at, len, |block| words.set(block, STALE));
 }
 
-/// A reader's look, before and after: copies may answer for `[at, at + len)` where both times give the same, and not `None`.
+/// A writer's step for the copies that its write invalidates, before the home's bytes change; the only one where no other copy holds any of them.
+pub fn invalidate_on_write(words: &impl Words, at: u64, len: u64) {
+    each(words, at, len, |block| words.set(block, INVALIDATED));
+}
+
+/// A reader's look, before and after: copies for which writes do this may answer for `[at, at + len)` where both times give the same, and not `None`.
 #[inline]
-pub fn look(words: &impl Words, at: u64, len: u64) -> Option<u64> {
+pub fn look(words: &impl Words, at: u64, len: u64, on_write: OnWrite) -> Option<u64> {
+    // What counts against them, and what must be the same twice.
+    let (against, same) = match on_write {
+        OnWrite::Update => (WRITERS | STALE, !INVALIDATED),
+        OnWrite::Invalidate => (STALE | INVALIDATED, 0),
+    };
     let (from, past) = words.blocks().touched(at, len);
     (from..past).try_fold(0u64, |sum, block| {
         let word = words.load(block);
-        (word & (WRITERS | STALE) == 0).then_some(sum.wrapping_add(word))
+        (word & against == 0).then_some(sum.wrapping_add(word & same))
     })
 }
 
-/// Bytes that copies do not answer for any more, in whole blocks.
+/// Bytes that some copies do not answer for any more, in whole blocks.
 pub fn stale_bytes(words: &impl Words) -> u64 {
     let blocks = words.blocks();
-    let marked = (0..blocks.count).filter(|block| words.load(*block) & (WRITERS | STALE) != 0).count();
+    let marked = (0..blocks.count).filter(|block| words.load(*block) & (WRITERS | INVALIDATED | STALE) != 0).count();
     (marked as u64) << blocks.shift
 }
 

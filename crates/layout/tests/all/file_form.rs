@@ -3,7 +3,7 @@
 use crate::common::{layout, regions};
 use proptest::prelude::*;
 use stripewise_layout::{
-    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, Placement, Region, Replica,
+    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, OnWrite, Placement, Region, Replica,
     ReplicaOffset, Span, Stripe, View, stamp,
 };
 
@@ -30,6 +30,7 @@ fn full() -> impl Strategy<Value = Layout> {
                 dims: vec![Dim { stride: 5000, count: 3 }, Dim { stride: 200, count: 9 }],
                 domain_base: 1 << 30,
                 is_home: true,
+                on_write: OnWrite::Update,
                 regions: rows,
             };
             let mut layout = Layout { generation, file_id, regions, replicas: vec![replica], ..Layout::default() };
@@ -246,4 +247,24 @@ fn the_header_is_the_one_drawn_in_the_formats_document() {
     assert_eq!(u32_at(128 + 24), 1);
     assert_eq!([160, 172, 180].map(u32_at), [131_072, 2, 1 | 16 << 8 | 17 << 16]);
     assert_eq!([184, 200, 208, 216, 224, 232].map(u32_at), [65_536, 0, 65_536, 65_536, 3, 0]);
+}
+
+#[test]
+fn what_a_write_does_to_a_copy_is_a_flag_of_its_own_and_flags_that_are_not_known_are_refused() {
+    let placement = Placement::Striped(vec![Stripe { target: 0, width_bytes: GRANULE }]);
+    let regions = vec![Region { start: 0, len: 1 << 20, generation: 0, placement }];
+    let encoded = |is_home, on_write| {
+        let replica = Replica { id: 1, base: 0, block: 100, dims: vec![], domain_base: 0, is_home, on_write, regions: regions.clone() };
+        Layout { regions: regions.clone(), replicas: vec![replica], ..Layout::default() }.encode()
+    };
+    let (updated, mut bytes) = (encoded(false, OnWrite::Update).unwrap(), encoded(false, OnWrite::Invalidate).unwrap());
+    assert_eq!(View::parse(&bytes).unwrap().replica(0).unwrap().on_write, OnWrite::Invalidate);
+    let flags = (16..bytes.len()).find(|at| bytes[*at] != updated[*at]).unwrap();
+    assert_eq!((updated[flags], bytes[flags]), (0, 2));
+    for unknown in [3, 4, 6, 255] {
+        bytes[flags] = unknown;
+        reseal(&mut bytes);
+        assert!(matches!(View::parse(&bytes), Err(LayoutError::Replica { index: 0, .. })), "{unknown}");
+    }
+    assert!(encoded(true, OnWrite::Invalidate).is_err());
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use stripewise_layout::{
-    BinEntry, Bins, Dim, GRANULE, Layout, Logical, Placement, Region, Replica, ReplicaHit, ReplicaIndex, ReplicaOffset, Stripe, View,
+    BinEntry, Bins, Dim, GRANULE, Layout, Logical, OnWrite, Placement, Region, Replica, ReplicaHit, ReplicaIndex, ReplicaOffset, Stripe, View,
 };
 
 const BLOCKS_MAX: u64 = 256;
@@ -25,6 +25,7 @@ pub fn encoded(patterns: &[Pattern]) -> Vec<u8> {
         dims: p.dims.iter().map(|(stride, count)| Dim { stride: *stride, count: *count }).collect(),
         domain_base: (i as u64) << 41,
         is_home: false,
+        on_write: OnWrite::Update,
         regions: home(),
     };
     Layout { generation: 9, file_id: [3, 4], regions: home(), replicas: patterns.iter().enumerate().map(replica).collect(), ..Layout::default() }
@@ -256,6 +257,7 @@ proptest! {
             dims: p.dims.iter().map(|(stride, count)| Dim { stride: *stride, count: *count }).collect(),
             domain_base: 1 << 40,
             is_home: true,
+            on_write: OnWrite::Update,
             regions: regions.clone(),
         };
         let bytes = Layout { regions: home(), replicas: vec![replica], ..Layout::default() }.encode().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::{oracle, regions_of, striped};
 use proptest::prelude::*;
-use stripewise_layout::{Dim, GRANULE, Layout, LayoutError, Logical, Placement, Region, Replica, ReplicaHit, ReplicaOffset, Stripe, View};
+use stripewise_layout::{Dim, GRANULE, Layout, LayoutError, Logical, OnWrite, Placement, Region, Replica, ReplicaHit, ReplicaOffset, Stripe, View};
 
 fn home() -> Vec<Region> {
     let placement = Placement::Striped(vec![Stripe { target: 0, width_bytes: GRANULE }]);
@@ -11,26 +11,29 @@ fn home() -> Vec<Region> {
 
 fn replica(id: u32, base: u64, block: u64, dims: &[(u64, u64)]) -> Replica {
     let dims = dims.iter().map(|(stride, count)| Dim { stride: *stride, count: *count }).collect();
-    Replica { id, base, block, dims, domain_base: u64::from(id) << 40, is_home: false, regions: home() }
+    Replica { id, base, block, dims, domain_base: u64::from(id) << 40, is_home: false, on_write: OnWrite::Update, regions: home() }
 }
 
 /// Loops in any order whose blocks do not overlap: by stride each steps over all smaller ones, with a gap of its own.
 fn pattern() -> impl Strategy<Value = Replica> {
     let loops = prop::collection::vec((1..5u64, 0..3000u64), 0..5);
-    (loops, 1..5000u64, 0..100_000u64, regions_of(striped()), any::<prop::sample::Index>()).prop_map(|(loops, block, base, regions, turn)| {
-        let mut reach = block;
-        let mut dims: Vec<Dim> = loops
-            .into_iter()
-            .map(|(count, gap)| {
-                let stride = reach + gap;
-                reach += stride * (count - 1);
-                Dim { stride, count }
-            })
-            .collect();
-        let n = dims.len().max(1);
-        dims.rotate_left(turn.index(n) % n);
-        Replica { id: 7, base, block, dims, domain_base: 1 << 40, is_home: false, regions }
-    })
+    (loops, 1..5000u64, 0..100_000u64, regions_of(striped()), any::<prop::sample::Index>(), any::<bool>()).prop_map(
+        |(loops, block, base, regions, turn, is_updated)| {
+            let mut reach = block;
+            let mut dims: Vec<Dim> = loops
+                .into_iter()
+                .map(|(count, gap)| {
+                    let stride = reach + gap;
+                    reach += stride * (count - 1);
+                    Dim { stride, count }
+                })
+                .collect();
+            let n = dims.len().max(1);
+            dims.rotate_left(turn.index(n) % n);
+            let on_write = if is_updated { OnWrite::Update } else { OnWrite::Invalidate };
+            Replica { id: 7, base, block, dims, domain_base: 1 << 40, is_home: false, on_write, regions }
+        },
+    )
 }
 
 /// Starts of all blocks in access order.

@@ -15,7 +15,7 @@ use crate::file::{self, File};
 use crate::gate::epoch;
 use crate::store::part::{self, Held, borrow};
 use core::sync::atomic::{AtomicU64, Ordering};
-use stripewise_layout::{Logical, Overlap, ReplicaRef};
+use stripewise_layout::{Logical, OnWrite, Overlap, ReplicaRef};
 use stripewise_store::copies::{BUILDING, COPIES_DIR, DROPPED, IN_USE, Original, Record};
 use stripewise_store::ctl::{COPIES_LEAVE, CTL_HEADER_BYTES, Ctl};
 use stripewise_store::marks::{self, Blocks, MARKS_HEAD_BYTES, MARKS_SUFFIX, Marks};
@@ -277,10 +277,16 @@ pub fn counted(file: &'static File) -> Option<Counted> {
     Some(Counted { kept, record: kept.record()?, container: kept.container()?, marked: Some((kept.marks()?, file.ctl()?)) })
 }
 
-/// Whether writes of the file may go to copies as well.
+/// Whether reads of the file may come from copies.
 #[inline]
 pub fn has_any(file: &File) -> bool {
     file.copies.has_any()
+}
+
+/// Whether writes of the file may go to copies as well; where that is wrong, those copies are stale.
+#[inline]
+pub fn has_updated(file: &File) -> bool {
+    file.copies.has_any() && kept_at(file.copies.place()).is_some_and(|kept| kept.is_updated.load(Ordering::Relaxed))
 }
 
 /// Bytes of the file whose copies are marked, and follow with [`Marked::settle`]; they are stale where it is dropped before.
@@ -308,14 +314,19 @@ pub fn begin(file: &'static File, at: u64, len: u64) -> Sys<Option<Marked>> {
 fn mark(file: &'static File, ctl: &Ctl, at: u64, len: u64) -> Sys<Option<Marked>> {
     let Some((kept, place)) = writable(file, ctl)? else { return Ok(None) };
     let Some((record, marks)) = kept.record().zip(kept.marks()) else { return Ok(None) };
-    let pieces = record.pieces(at, len);
-    if pieces.count == 0 {
+    let held = record.held(at, len);
+    if held.updated.count == 0 && !held.is_invalidated {
         return Ok(None);
     }
     if note_boot(file, &marks).is_err() {
         return drop_copies(ctl).map(|()| None);
     }
-    let marked = if kept.is_in_use() && kept.container().is_some() && !pieces.are_small() {
+    if held.is_invalidated {
+        marks::invalidate_on_write(&marks, at, len);
+    }
+    let marked = if held.updated.count == 0 {
+        None
+    } else if kept.is_in_use() && kept.container().is_some() && !held.updated.are_small() {
         kept.refs.fetch_add(1, Ordering::AcqRel);
         marks::begin(&marks, at, len);
         Some(Marked { kept, place, at, len })
@@ -396,10 +407,11 @@ fn drop_copies(ctl: &Ctl) -> Sys<()> {
 }
 
 impl Marked {
-    /// Where the copies of the marked bytes are: the container, and each replica's overlaps with them; `None` where they cannot be written.
+    /// Where the copies of the marked bytes are that are to be written: the container, and each replica's overlaps with them; `None` where they cannot be.
     pub fn copies(&self) -> Option<(&'static File, impl Iterator<Item = (u64, Overlap)>)> {
         let overlaps = |replica: ReplicaRef<'static>| replica.overlaps(Logical(self.at), self.len).map(move |overlap| (replica.domain_base, overlap));
-        Some((self.kept.container()?, self.kept.record()?.replicas().flat_map(overlaps)))
+        let updated = self.kept.record()?.replicas().filter(|replica| replica.on_write == OnWrite::Update);
+        Some((self.kept.container()?, updated.flat_map(overlaps)))
     }
 
     /// The first marked byte.

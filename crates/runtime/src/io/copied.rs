@@ -19,10 +19,10 @@ pub fn read(file: &'static File, buffers: &Buffers<'_>, len: u64, at: u64) -> Op
 fn read_copy(file: &'static File, buffers: &Buffers<'_>, len: u64, at: u64) -> Option<u64> {
     let copies = managed::counted(file)?;
     let from = copies.place_of(at, len)?;
-    let before = copies.look(at, len)?;
+    let before = copies.look(at, len, from.on_write)?;
     let read = read_some(copies.container(), buffers, len, from.at, 0).ok()?;
     fence(Ordering::SeqCst);
-    let is_served = read == len && copies.still_count() && copies.look(at, len) == Some(before);
+    let is_served = read == len && copies.still_count() && copies.look(at, len, from.on_write) == Some(before);
     managed::note_copied(is_served.then_some(from.replica));
     is_served.then_some(read)
 }

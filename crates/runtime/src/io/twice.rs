@@ -1,4 +1,4 @@
-//! Writes of files with copies: home and copies get the same bytes. They come from memory of our own, for the program's may change between the two writes,
+//! Writes of files with copies that follow them: home and copies get the same bytes. They come from memory of our own, for the program's may change between the two writes,
 //! and nothing would ever make them the same again.
 
 use super::write_home;

@@ -219,7 +219,8 @@ impl View {
         let mut sum = 0u64;
         if copies.has_marks() {
             self.ranges(at, bytes, &mut |offset, len| {
-                sum = sum.wrapping_add(copies.look(u64::try_from(offset).ok()?, len)?);
+                let at = u64::try_from(offset).ok()?;
+                sum = sum.wrapping_add(copies.look(at, len, copies.on_write(at, len)?)?);
                 Some(())
             })?;
         }

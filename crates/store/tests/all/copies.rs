@@ -11,7 +11,7 @@ use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::copies::list::{State, list};
 use stripewise_store::admin::copies::make::{Options, make};
 use stripewise_store::admin::copies::remove;
-use stripewise_store::admin::copies::spec::{ReplicaJson, ReplicasJson};
+use stripewise_store::admin::copies::spec::{OnWriteJson, ReplicaJson, ReplicasJson};
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Machine, Names, Open, read_small};
@@ -74,15 +74,17 @@ fn region(start: u64, len: u64, stripes: &[(u32, u64)]) -> RegionJson {
 
 /// Two columns of rows of 3,000 bytes, all of the first part in blocks of 1,000, and a hole, so that only head tells how long the container is.
 pub fn columns() -> ReplicasJson {
-    let column = |base| ReplicaJson {
+    let column = |base, on_write| ReplicaJson {
         base,
         block: 700,
         dims: vec![(3000, 29)],
         regions: vec![region(0, 8 * K, &[(1, 8 * K)]), region(8 * K, 8 * K, &[(0, 4 * K), (1, 4 * K)])],
+        on_write,
     };
-    let all = ReplicaJson { base: 0, block: 1000, dims: vec![(1000, 90)], regions: vec![region(0, 12 * K, &[(1, 8 * K), (0, 4 * K)])] };
+    let regions = vec![region(0, 12 * K, &[(1, 8 * K), (0, 4 * K)])];
+    let all = ReplicaJson { base: 0, block: 1000, dims: vec![(1000, 90)], regions, on_write: OnWriteJson::Update };
     let hole = ReplicaJson { base: 100_000, block: 50_000, dims: vec![(50_000, 2)], ..all.clone() };
-    ReplicasJson { replicas: vec![column(100), column(1500), all, hole] }
+    ReplicasJson { replicas: vec![column(100, OnWriteJson::Update), column(1500, OnWriteJson::Invalidate), all, hole] }
 }
 
 pub fn make_them(disk: &FakeDisk) -> Result<(), StoreError> {
@@ -418,7 +420,7 @@ prop_compose! {
         dims.rotate_left(turn);
         let stripes: Vec<_> = cycle.iter().enumerate().map(|(target, width)| (target as u32, width * 4 * K)).collect();
         let regions = (0..regions as u64).map(|n| region(n * len * 4 * K, len * 4 * K, &stripes)).collect();
-        ReplicaJson { base, block, dims, regions }
+        ReplicaJson { base, block, dims, regions, on_write: if order % 2 == 0 { OnWriteJson::Update } else { OnWriteJson::Invalidate } }
     }
 }
 

@@ -116,7 +116,7 @@ fn wrong_bytes(disk: &FakeDisk, store: &Store<'_>) -> Result<usize, String> {
         }
         for at in starts {
             let place = record.lookup(at, replica.block, &history).ok_or(format!("no copy of byte {at}"))?;
-            if marks::look(&marks, at, replica.block).is_none() {
+            if marks::look(&marks, at, replica.block, place.on_write).is_none() {
                 continue;
             }
             let (mut copy, mut home) = (vec![0xee; replica.block as usize], vec![0; replica.block as usize]);
@@ -135,12 +135,18 @@ fn wrong_bytes(disk: &FakeDisk, store: &Store<'_>) -> Result<usize, String> {
 fn write(disk: &FakeDisk, at: u64, bytes: &[u8]) {
     let store = Store::open(disk, &root()).unwrap();
     let mut record = Vec::new();
-    if let Some((_, IN_USE | BUILDING, marks)) = found(disk, &store, &mut record) {
+    if let Some((of, IN_USE | BUILDING, marks)) = found(disk, &store, &mut record) {
         let boot = boot_words(&store.boot_id().unwrap());
         marks.put(24, boot[0]);
         marks.put(32, boot[1]);
         disk.settle();
-        marks::invalidate(&marks, at, bytes.len() as u64);
+        let (len, held) = (bytes.len() as u64, of.held(at, bytes.len() as u64));
+        if held.is_invalidated {
+            marks::invalidate_on_write(&marks, at, len);
+        }
+        if held.updated.count > 0 {
+            marks::invalidate(&marks, at, len);
+        }
     }
     data::write_file(&store, ID, at, bytes).unwrap();
 }

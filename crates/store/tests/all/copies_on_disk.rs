@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stripewise_store::admin::copies::list::{State, list};
 use stripewise_store::admin::copies::make::{Earlier, Made, Options, make};
 use stripewise_store::admin::copies::remove;
-use stripewise_store::admin::copies::spec::{ReplicaJson, ReplicasJson};
+use stripewise_store::admin::copies::spec::{OnWriteJson, ReplicaJson, ReplicasJson};
 use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::metadata::{data, newfile};
@@ -48,7 +48,7 @@ impl Rig {
 
 fn columns() -> ReplicasJson {
     let regions = vec![RegionJson { start: 0, len: 8 * K, stripes: vec![(0, 4 * K), (1, 4 * K)] }];
-    ReplicasJson { replicas: vec![ReplicaJson { base: 0, block: 500, dims: vec![(1000, 50)], regions }] }
+    ReplicasJson { replicas: vec![ReplicaJson { base: 0, block: 500, dims: vec![(1000, 50)], regions, on_write: OnWriteJson::Update }] }
 }
 
 fn mode(path: &Path) -> u32 {

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::Serialize;
+use stripewise_layout::{OnWrite, ReplicaRef};
 
+use super::spec::OnWriteJson;
 use super::{is_container_of, link_path, linked, marking, record_path};
 use crate::admin::error::{Context, Result};
 use crate::admin::ids::{id_text, path_of};
@@ -51,9 +53,11 @@ pub struct CopyInfo {
     pub container: String,
     /// How many replicas.
     pub replicas: usize,
+    /// How many of them a write leaves stale where it writes; the others it writes, too.
+    pub invalidated: usize,
     /// Bytes of the container.
     pub bytes: u64,
-    /// Bytes of a managed file that were written without them since: its home is read there.
+    /// Bytes of a managed file that were written without some of them since: its home is read there.
     pub stale_bytes: u64,
     /// Whether they count.
     pub state: State,
@@ -88,6 +92,8 @@ pub struct Blocks {
     pub block: u64,
     /// (stride, count) of the loops, outermost first.
     pub dims: Vec<(u64, u64)>,
+    /// What writes do to it.
+    pub on_write: OnWriteJson,
 }
 
 /// What the replicas of the copies `name` hold, by their numbers; nothing where no record tells.
@@ -96,13 +102,23 @@ pub fn blocks(store: &Store<'_>, name: &str) -> Vec<Blocks> {
     let is_name = parse_name(name.as_bytes()).is_some();
     let bytes = if is_name { read_small(store.medium, &record_path(store, name), RECORD_BYTES_MAX).unwrap_or_default() } else { Vec::new() };
     let replicas = Record::parse(&bytes).map(|record| record.replicas().collect::<Vec<_>>()).unwrap_or_default();
-    replicas.iter().map(|each| Blocks { base: each.base, block: each.block, dims: each.dims().collect() }).collect()
+    let blocks = |each: &ReplicaRef<'_>| Blocks { base: each.base, block: each.block, dims: each.dims().collect(), on_write: each.on_write.into() };
+    replicas.iter().map(blocks).collect()
 }
 
 fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
     let record = record_path(store, &name);
     let container = linked(store, &name)?;
-    let mut info = CopyInfo { path: String::new(), container: String::new(), replicas: 0, bytes: 0, stale_bytes: 0, state: State::Damaged, name };
+    let mut info = CopyInfo {
+        name,
+        path: String::new(),
+        container: String::new(),
+        replicas: 0,
+        invalidated: 0,
+        bytes: 0,
+        stale_bytes: 0,
+        state: State::Damaged,
+    };
     if store.medium.stat(&record).doing("look at", &record)?.is_none() {
         info.state = State::Unfinished;
         of_container(store, container, &mut info);
@@ -117,6 +133,7 @@ fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
     let path = path_of(parsed.path);
     info.path = path.to_string_lossy().into_owned();
     info.replicas = parsed.view.replica_count();
+    info.invalidated = parsed.replicas().filter(|replica| replica.on_write == OnWrite::Invalidate).count();
     let is_whole = of_container(store, Some(parsed.container), &mut info) && is_container_of(store, parsed.container, &info.name)?;
     info.state = match state_in(&bytes) {
         _ if !is_whole || store.medium.stat(&link_path(store, &info.name)).doing("look at", &record)?.is_none() => State::Damaged,

@@ -3,13 +3,42 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stripewise_layout::{Dim, GRANULE, Layout, MAX_LOGICAL, MAX_REGIONS, Placement, Region, Replica};
+use stripewise_layout::{Dim, GRANULE, Layout, MAX_LOGICAL, MAX_REGIONS, OnWrite, Placement, Region, Replica};
 
 use crate::admin::error::{Result, StoreError};
 use crate::admin::spec::{LayoutJson, RegionJson, stripes_of};
 
 /// Bytes of the record's own home: all of a plain file lies in itself, so any length will do.
 const HOME_BYTES: u64 = 1 << 20;
+
+/// What a write does to a replica, as JSON.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OnWriteJson {
+    /// It is written, too.
+    #[default]
+    Update,
+    /// Its blocks are stale.
+    Invalidate,
+}
+
+impl From<OnWriteJson> for OnWrite {
+    fn from(json: OnWriteJson) -> Self {
+        match json {
+            OnWriteJson::Update => Self::Update,
+            OnWriteJson::Invalidate => Self::Invalidate,
+        }
+    }
+}
+
+impl From<OnWrite> for OnWriteJson {
+    fn from(on_write: OnWrite) -> Self {
+        match on_write {
+            OnWrite::Update => Self::Update,
+            OnWrite::Invalidate => Self::Invalidate,
+        }
+    }
+}
 
 /// One replica as JSON: strided blocks in the order in which they are to stand, and the regions of its own bytes, of which the last repeats.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -23,6 +52,9 @@ pub struct ReplicaJson {
     pub dims: Vec<(u64, u64)>,
     /// Regions in bytes of the replica, from 0 on.
     pub regions: Vec<RegionJson>,
+    /// What writes do to it, of a managed file.
+    #[serde(default)]
+    pub on_write: OnWriteJson,
 }
 
 /// The replicas of one plain file as JSON.
@@ -40,7 +72,7 @@ impl ReplicasJson {
     /// `Invalid` with the place in the text.
     pub fn parse(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|e| {
-            let form = "{\"replicas\": [{\"base\", \"block\", \"dims\": [[stride, count], ..], \"regions\": [..]}, ..]}";
+            let form = "{\"replicas\": [{\"base\", \"block\", \"dims\": [[stride, count], ..], \"regions\": [..], \"on_write\": \"update\" or \"invalidate\"}, ..]}";
             StoreError::Invalid(format!("replicas: {e}; expected {form}"))
         })
     }
@@ -84,6 +116,7 @@ impl Plan {
                 dims: replica.dims.iter().map(|&(stride, count)| Dim { stride, count }).collect(),
                 domain_base: plan.bytes,
                 is_home: false,
+                on_write: replica.on_write.into(),
                 regions,
             });
             plan.bytes += total.next_multiple_of(GRANULE);
@@ -160,24 +193,41 @@ mod tests {
 
     #[test]
     fn domains_follow_one_another_and_regions_end_with_them() {
-        let one = ReplicaJson { base: 0, block: 3 * K, dims: vec![(10 * K, 7)], regions: vec![region(0, 8 * K, &[4 * K, 4 * K])] };
-        let other = ReplicaJson { regions: vec![region(0, 8 * K, &[8 * K]), region(8 * K, 8 * K, &[4 * K, 8 * K])], ..one.clone() };
+        let one = ReplicaJson {
+            base: 0,
+            block: 3 * K,
+            dims: vec![(10 * K, 7)],
+            regions: vec![region(0, 8 * K, &[4 * K, 4 * K])],
+            on_write: OnWriteJson::Update,
+        };
+        let other = ReplicaJson {
+            on_write: OnWriteJson::Invalidate,
+            regions: vec![region(0, 8 * K, &[8 * K]), region(8 * K, 8 * K, &[4 * K, 8 * K])],
+            ..one.clone()
+        };
         let made = plan(vec![one, other], 63 * K).unwrap();
         assert_eq!(made.bytes, 48 * K);
         assert_eq!(bounds(&made.regions), [(0, 24 * K), (24 * K, 8 * K), (32 * K, 8 * K), (40 * K, 8 * K)]);
         assert_eq!(bounds(&made.layout.replicas[1].regions), [(0, 8 * K), (8 * K, 8 * K), (16 * K, 8 * K)]);
         assert_eq!(made.layout.replicas[1].domain_base, 24 * K);
+        assert_eq!([0, 1].map(|number| made.layout.replicas[number].on_write), [OnWrite::Update, OnWrite::Invalidate]);
     }
 
     #[test]
     fn a_region_that_nothing_of_the_replica_reaches_is_left_out() {
-        let short = ReplicaJson { base: 0, block: 1, dims: vec![], regions: vec![region(0, 8 * K, &[4 * K]), region(8 * K, 8 * K, &[4 * K])] };
+        let short = ReplicaJson {
+            base: 0,
+            block: 1,
+            dims: vec![],
+            regions: vec![region(0, 8 * K, &[4 * K]), region(8 * K, 8 * K, &[4 * K])],
+            on_write: OnWriteJson::Update,
+        };
         assert_eq!(bounds(&plan(vec![short], 1).unwrap().regions), [(0, 4 * K)]);
     }
 
     #[test]
     fn blocks_outside_the_file_and_loops_of_nothing_are_refused_by_name() {
-        let good = ReplicaJson { base: 1, block: 9, dims: vec![(10, 3)], regions: vec![region(0, 4 * K, &[4 * K])] };
+        let good = ReplicaJson { base: 1, block: 9, dims: vec![(10, 3)], regions: vec![region(0, 4 * K, &[4 * K])], on_write: OnWriteJson::Update };
         assert!(plan(vec![good.clone()], 30).is_ok());
         let cases = [
             (good.clone(), 29, "replicas[1] ends at byte 30, the file has 29 bytes"),
@@ -192,5 +242,16 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         assert!(plan(vec![], 30).is_err());
+    }
+
+    #[test]
+    fn writes_update_a_replica_unless_it_says_another_thing_that_is_known() {
+        let text = |more: &str| format!("{{\"replicas\": [{{\"base\": 0, \"block\": 1, \"dims\": [], \"regions\": []{more}}}]}}");
+        let parsed = |more| ReplicasJson::parse(&text(more)).map(|json| json.replicas[0].on_write);
+        assert_eq!(parsed("").unwrap(), OnWriteJson::Update);
+        assert_eq!(parsed(", \"on_write\": \"update\"").unwrap(), OnWriteJson::Update);
+        assert_eq!(parsed(", \"on_write\": \"invalidate\"").unwrap(), OnWriteJson::Invalidate);
+        let error = parsed(", \"on_write\": \"drop\"").unwrap_err().to_string();
+        assert!(error.contains("unknown variant `drop`, expected `update` or `invalidate`"), "{error}");
     }
 }

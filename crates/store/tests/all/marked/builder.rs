@@ -142,7 +142,8 @@ impl Machine {
     fn dropped(&mut self, then: Option<usize>) -> Stage {
         let Some(blocks) = then.map(|blocks| blocks.min(BLOCKS)) else { return Stage::Idle };
         self.builder.copies = self.world.copies.len();
-        self.world.copies.push(Copies::new(blocks));
+        let copies = Copies::new(blocks, &mut self.random);
+        self.world.copies.push(copies);
         (self.builder.blocks, self.builder.is_announced) = (blocks, false);
         if self.fault == Fault::WordBeforeRecord { Stage::Word } else { Stage::Record }
     }

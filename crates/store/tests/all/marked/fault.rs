@@ -50,11 +50,19 @@ pub enum Fault {
     LearnsUnlocked,
     /// Copies are dropped without a note of the boot: the word may come back after a power cut, and what was written meanwhile was not marked.
     DropsUnnoted,
+    /// Copies that a write invalidates are marked when the home is written.
+    InvalidatesAfterHome,
+    /// A writer that has no copies to write marks nothing.
+    InvalidatesNothing,
+    /// A reader of copies that writes invalidate looks at what the writers of others leave.
+    LooksAsIfUpdated,
+    /// He looks at what writes leave for him, and not at what cuts and maps do.
+    LooksAtWritesAlone,
 }
 
 impl Fault {
     /// All by which a reader may get what the file was not.
-    pub const HARMFUL: [Self; 22] = [
+    pub const HARMFUL: [Self; 26] = [
         Self::NoSecondLook,
         Self::LooksAtBitsAlone,
         Self::UnnoticedWriter,
@@ -77,5 +85,9 @@ impl Fault {
         Self::NotesBeforeFlush,
         Self::LearnsUnlocked,
         Self::DropsUnnoted,
+        Self::InvalidatesAfterHome,
+        Self::InvalidatesNothing,
+        Self::LooksAsIfUpdated,
+        Self::LooksAtWritesAlone,
     ];
 }

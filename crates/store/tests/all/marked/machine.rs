@@ -17,8 +17,10 @@ pub enum Count {
     Copied,
     Stale,
     Invalidated,
+    InvalidatedAlone,
     Noted,
     ReadCopy,
+    ReadInvalidated,
     ReadHome,
     ReadCopyLater,
     Cut,
@@ -38,8 +40,10 @@ pub const NAMES: [&str; Count::PowerCut as usize + 1] = [
     "writes with their copies",
     "writes without",
     "marks of what copies do not follow",
+    "writes that invalidate copies and update none",
     "notes of a boot",
     "reads from a copy",
+    "reads from a copy that writes invalidate",
     "reads from the home",
     "reads from a copy after a power cut",
     "cuts",
@@ -125,7 +129,10 @@ impl Machine {
                 let len = if only.is_some() { 1 } else { len };
                 Task::Write { at, len, only, takes: if random.chance(1, 8) { random.below(len + 1) } else { len } }
             }
-            14..=34 => Task::Read { at, len },
+            14..=34 => {
+                let only = random.chance(1, 3).then(|| random.below(PIECES));
+                Task::Read { at, len: if only.is_some() { 1 } else { len }, only }
+            }
             35 => Task::Punch { at, len },
             36 => Task::Truncate { to: random.below(BLOCKS) },
             37 | 38 => Task::Truncate { to: BLOCKS },
@@ -219,7 +226,7 @@ impl Machine {
             self.kill(process);
         }
         for block in 0..BLOCKS {
-            self.begin(0, Task::Read { at: block, len: 1 }, 0);
+            self.begin(0, Task::Read { at: block, len: 1, only: None }, 0);
             while self.threads[0].stage != Stage::Idle {
                 self.advance(0);
             }

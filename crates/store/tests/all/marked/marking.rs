@@ -4,8 +4,9 @@ use crate::marked::fault::Fault;
 use crate::marked::machine::{Count, Known, Machine};
 use crate::marked::program::{Place, Stage, Task};
 use crate::marked::words::{BLOCK_BYTES, Stepped, step};
+use stripewise_layout::OnWrite;
 use stripewise_store::copies::{BUILDING, IN_USE};
-use stripewise_store::marks::{Words, begin, invalidate};
+use stripewise_store::marks::{Words, begin, invalidate, invalidate_on_write};
 
 /// `begin` of one who does not look whether another is there.
 fn begin_unnoticed(words: &Stepped<'_>, at: u64, bytes: u64) {
@@ -51,12 +52,8 @@ impl Machine {
             },
             Stage::MarkState(copies) => self.mark_state(id, copies),
             Stage::Noted(_) | Stage::NoteFlush(_) | Stage::NoteSet(_) => self.note(stage),
-            Stage::MarkHow(copies) => {
-                let is_update = matches!(self.threads[id].task, Task::Write { .. }) && self.threads[id].marked.is_none();
-                let is_in_use = self.world.copies[copies].state.get() == IN_USE;
-                if is_update && is_in_use { Stage::Begin(copies) } else { Stage::Invalidate(copies) }
-            }
-            Stage::Begin(_) | Stage::Invalidate(_) => self.mark_words(id, stage),
+            Stage::MarkHow(copies) => self.mark_how(id, copies),
+            Stage::InvalidateOnWrite(_) | Stage::Begin(_) | Stage::Invalidate(_) => self.mark_words(id, stage),
             Stage::Alone => match self.world.record.get() {
                 Some(copies) if self.world.copies[copies].counts() => Stage::AloneMarks(copies),
                 _ => Stage::Marked,
@@ -157,6 +154,37 @@ impl Machine {
         }
     }
 
+    /// A write marks what it invalidates, and then what it updates.
+    fn mark_how(&mut self, id: usize, copies: usize) -> Stage {
+        let thread = &mut self.threads[id];
+        let Task::Write { only, .. } = thread.task else { return Stage::Invalidate(copies) };
+        if !self.world.copies[copies].has(OnWrite::Invalidate, only) {
+            return self.mark_updated(id, copies);
+        }
+        match self.fault {
+            Fault::InvalidatesNothing => {}
+            Fault::InvalidatesAfterHome => thread.owes_mark = Some(copies),
+            _ => return Stage::InvalidateOnWrite(copies),
+        }
+        self.mark_updated(id, copies)
+    }
+
+    fn mark_updated(&mut self, id: usize, copies: usize) -> Stage {
+        let (of, thread) = (&self.world.copies[copies], &self.threads[id]);
+        if !of.has(OnWrite::Update, thread.only()) {
+            self.count(Count::InvalidatedAlone);
+            return Stage::Marked;
+        }
+        if of.state.get() == IN_USE && thread.marked.is_none() { Stage::Begin(copies) } else { Stage::Invalidate(copies) }
+    }
+
+    pub fn late_mark(&mut self, id: usize, copies: usize) -> Stage {
+        let thread = &mut self.threads[id];
+        let (at, bytes) = (thread.at, thread.bytes);
+        let marked = step(&self.world.copies[copies].words, &mut thread.log, |words| invalidate_on_write(words, at, bytes));
+        if marked.is_some() { Stage::Leave } else { Stage::LateInvalidate(copies) }
+    }
+
     pub fn late_note(&mut self, id: usize) -> Stage {
         if let Some(copies) = self.threads[id].owes_note.take() {
             self.world.copies[copies].boot.set(self.world.boot);
@@ -180,6 +208,12 @@ impl Machine {
                 }
                 thread.marked = Some(copies);
                 self.count(Count::Begun);
+            }
+            Stage::InvalidateOnWrite(copies) => {
+                if step(&self.world.copies[copies].words, &mut thread.log, |words| invalidate_on_write(words, at, bytes)).is_none() {
+                    return stage;
+                }
+                return self.mark_updated(id, copies);
             }
             Stage::Invalidate(copies) => {
                 if step(&self.world.copies[copies].words, &mut thread.log, |words| invalidate(words, at, bytes)).is_none() {

@@ -6,6 +6,7 @@ use crate::marked::fault::Fault;
 use crate::marked::machine::{Count, Machine};
 use crate::marked::words::{BLOCK_BYTES, step};
 use crate::marked::world::{BLOCKS, Bytes, PIECE_BYTES, PIECES};
+use stripewise_layout::OnWrite;
 use stripewise_store::copies::IN_USE;
 use stripewise_store::marks::settle;
 
@@ -19,9 +20,11 @@ pub enum Task {
         only: Option<usize>,
         takes: usize,
     },
+    /// Reads blocks, or a piece of one.
     Read {
         at: usize,
         len: usize,
+        only: Option<usize>,
     },
     Punch {
         at: usize,
@@ -73,6 +76,7 @@ pub enum Stage {
     NoteFlush(usize),
     NoteSet(usize),
     MarkHow(usize),
+    InvalidateOnWrite(usize),
     Begin(usize),
     Invalidate(usize),
     Alone,
@@ -85,6 +89,7 @@ pub enum Stage {
     Home(usize),
     Raise,
     LateNote,
+    LateInvalidate(usize),
     Leave,
     Copy(usize, usize),
     Settling,
@@ -137,6 +142,8 @@ pub struct Thread {
     pub marked: Option<usize>,
     /// It has yet to note the boot.
     pub owes_note: Option<usize>,
+    /// It has yet to mark what it invalidates.
+    pub owes_mark: Option<usize>,
     pub has_note: bool,
     value: u64,
     reached: usize,
@@ -164,6 +171,7 @@ impl Thread {
             follows: false,
             marked: None,
             owes_note: None,
+            owes_mark: None,
             has_note: false,
             value: 0,
             reached: 0,
@@ -185,10 +193,18 @@ impl Thread {
         };
     }
 
+    /// The one piece that it is about, if it is one.
+    pub fn only(&self) -> Option<usize> {
+        match self.task {
+            Task::Write { only, .. } | Task::Read { only, .. } => only,
+            _ => None,
+        }
+    }
+
     /// Blocks of a task.
     pub fn blocks(&self) -> (usize, usize) {
         match self.task {
-            Task::Write { at, len, .. } | Task::Read { at, len } | Task::Punch { at, len } => (at, len),
+            Task::Write { at, len, .. } | Task::Read { at, len, .. } | Task::Punch { at, len } => (at, len),
             Task::Truncate { to } => (to, BLOCKS - to),
             Task::Map { at, .. } => (at, BLOCKS - at),
             Task::Finish => (0, 0),
@@ -211,6 +227,7 @@ impl Machine {
             Stage::Home(number) => self.home(id, number),
             Stage::Raise => self.raise(id),
             Stage::LateNote => self.late_note(id),
+            Stage::LateInvalidate(copies) => self.late_mark(id, copies),
             Stage::Leave => self.leave(id),
             Stage::Copy(number, piece) => self.copy(id, number, piece),
             Stage::Settling => self.settling(id),
@@ -306,7 +323,11 @@ impl Machine {
             self.world.set_size(reached);
         }
         self.threads[id].has_note = false;
-        let then = if self.threads[id].owes_note.is_some() { Stage::LateNote } else { Stage::Leave };
+        let then = match (self.threads[id].owes_note, self.threads[id].owes_mark.take()) {
+            (Some(_), _) => Stage::LateNote,
+            (None, Some(copies)) => Stage::LateInvalidate(copies),
+            (None, None) => Stage::Leave,
+        };
         if self.is_late(id) { self.marks(id, then) } else { then }
     }
 
@@ -335,7 +356,7 @@ impl Machine {
         if number >= len || block >= self.world.copies[copies].words.len() {
             return if self.fault == Fault::SettlesBeforeCopy { Stage::Idle } else { Stage::Settling };
         }
-        if only.is_none_or(|only| only == piece) {
+        if only.is_none_or(|only| only == piece) && self.world.copies[copies].on_write[piece] == OnWrite::Update {
             self.world.copies[copies].data[block][piece].set(value);
         }
         if piece + 1 < PIECES { Stage::Copy(number, piece + 1) } else { Stage::Copy(number + 1, 0) }

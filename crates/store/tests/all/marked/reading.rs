@@ -3,10 +3,24 @@
 use crate::marked::fault::Fault;
 use crate::marked::machine::{Count, Machine};
 use crate::marked::program::{Place, Stage};
-use crate::marked::words::{BLOCK_BYTES, step};
+use crate::marked::words::{BLOCK_BYTES, Stepped, step};
 use crate::marked::world::PIECES;
+use stripewise_layout::OnWrite;
 use stripewise_store::copies::IN_USE;
-use stripewise_store::marks::look;
+use stripewise_store::marks::{Words, look};
+
+/// A look, or one that leaves out what a fault does.
+fn look_as(words: &Stepped<'_>, (at, bytes): (u64, u64), on_write: OnWrite, fault: Fault) -> Option<u64> {
+    match (on_write, fault) {
+        (OnWrite::Invalidate, Fault::LooksAsIfUpdated) => look(words, at, bytes, OnWrite::Update),
+        (OnWrite::Invalidate, Fault::LooksAtWritesAlone) => {
+            const INVALIDATED: u64 = 1 << 23;
+            let past = (at + bytes).div_ceil(BLOCK_BYTES).min(words.len());
+            (at / BLOCK_BYTES..past).all(|block| words.load(block) & INVALIDATED == 0).then_some(0)
+        }
+        _ => look(words, at, bytes, on_write),
+    }
+}
 
 impl Machine {
     pub fn read(&mut self, id: usize, stage: Stage) -> Stage {
@@ -67,18 +81,28 @@ impl Machine {
     }
 
     fn look(&mut self, id: usize, copies: usize, at: u64, bytes: u64) -> Option<Option<u64>> {
-        let looked = step(&self.world.copies[copies].words, &mut self.threads[id].log, |words| look(words, at, bytes))?;
+        let (of, thread, fault) = (&self.world.copies[copies], &mut self.threads[id], self.fault);
+        let kinds = [OnWrite::Update, OnWrite::Invalidate].map(|on_write| Some(on_write).filter(|on_write| of.has(*on_write, thread.only())));
+        // Replicas of either kind are looked at one after the other, as in a read behind a view.
+        let looked = step(&of.words, &mut thread.log, |words| {
+            kinds.into_iter().flatten().try_fold(0u64, |sum, on_write| Some(sum.wrapping_add(look_as(words, (at, bytes), on_write, fault)?)))
+        })?;
         Some(if self.fault == Fault::LooksAtBitsAlone { looked.map(|_| 0) } else { looked })
     }
 
     /// What lies behind the end by now does not count.
     fn end_read(&mut self, id: usize, at: usize, is_copy: bool) -> Stage {
-        let (began, got) = (self.threads[id].began, self.threads[id].got);
+        let (began, got, only) = (self.threads[id].began, self.threads[id].got, self.threads[id].only());
         let read = self.threads[id].len.min(self.world.size.get().saturating_sub(at));
         for (number, got) in got.iter().enumerate().take(read) {
-            self.world.check(id, at + number, began, *got, is_copy);
+            self.world.check(id, (at + number, only), began, *got, is_copy);
         }
         self.count(if is_copy { Count::ReadCopy } else { Count::ReadHome });
+        if let (true, Place::Of(copies)) = (is_copy, self.known(id).place)
+            && self.world.copies[copies].has(OnWrite::Invalidate, only)
+        {
+            self.count(Count::ReadInvalidated);
+        }
         if is_copy && self.world.boot > 1 {
             self.count(Count::ReadCopyLater);
         }

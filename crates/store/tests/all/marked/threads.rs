@@ -5,7 +5,8 @@ use crate::history::random::Random;
 use std::array::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Barrier, Mutex};
-use stripewise_store::marks::{Blocks, Marks, begin, head_bytes, invalidate, look, settle};
+use stripewise_layout::OnWrite;
+use stripewise_store::marks::{Blocks, Marks, begin, head_bytes, invalidate, invalidate_on_write, look, settle};
 
 const BLOCKS: usize = 12;
 const BLOCK_BYTES: u64 = 4096;
@@ -15,6 +16,8 @@ const WRITERS: usize = 3;
 const READERS: usize = 3;
 /// Times that copies are made anew: blocks at which two writers meet are stale for good.
 const GENERATIONS: u64 = 400;
+/// Of so many blocks writes invalidate the copy of one.
+const INVALIDATED: usize = 3;
 /// Writes of a writer meanwhile, of which one in so many changes the home alone, and one is never settled.
 const WRITES: usize = 100;
 const ALONE: usize = 300;
@@ -63,6 +66,10 @@ struct Block {
     copy: [AtomicU64; WORDS],
 }
 
+fn on_write(block: usize) -> OnWrite {
+    if block.is_multiple_of(INVALIDATED) { OnWrite::Invalidate } else { OnWrite::Update }
+}
+
 fn write(blocks: &[Block], marks: &Marks, random: &mut Random) {
     let number = random.below(BLOCKS);
     let (block, at) = (&blocks[number], number as u64 * BLOCK_BYTES);
@@ -73,6 +80,11 @@ fn write(blocks: &[Block], marks: &Marks, random: &mut Random) {
     };
     if random.chance(1, ALONE) {
         invalidate(marks, at, BLOCK_BYTES);
+        block.ended.fetch_max(next(), Ordering::SeqCst);
+        return;
+    }
+    if on_write(number) == OnWrite::Invalidate {
+        invalidate_on_write(marks, at, BLOCK_BYTES);
         block.ended.fetch_max(next(), Ordering::SeqCst);
         return;
     }
@@ -98,7 +110,7 @@ fn read(blocks: &[Block], marks: &Marks, random: &mut Random) -> bool {
     let number = random.below(BLOCKS);
     let (block, at) = (&blocks[number], number as u64 * BLOCK_BYTES);
     let ended = block.ended.load(Ordering::SeqCst);
-    let Some(before) = look(marks, at, BLOCK_BYTES) else { return false };
+    let Some(before) = look(marks, at, BLOCK_BYTES, on_write(number)) else { return false };
     let got: [u64; WORDS] = from_fn(|n| {
         if n % 4 == 0 && random.chance(1, 16) {
             std::thread::yield_now();
@@ -106,7 +118,7 @@ fn read(blocks: &[Block], marks: &Marks, random: &mut Random) -> bool {
         block.copy[n].load(Ordering::Relaxed)
     });
     fence(Ordering::SeqCst);
-    if look(marks, at, BLOCK_BYTES) != Some(before) {
+    if look(marks, at, BLOCK_BYTES, on_write(number)) != Some(before) {
         return false;
     }
     assert!(got.iter().all(|word| *word == got[0]), "two writes in one: {got:?}");
@@ -142,7 +154,7 @@ fn generation(blocks: &[Block], seed: u64) -> u64 {
     for (number, block) in blocks.iter().enumerate() {
         let home = *block.home.lock().unwrap();
         let is_same = block.copy.iter().all(|word| word.load(Ordering::Relaxed) == home);
-        assert!(is_same || look(marks, number as u64 * BLOCK_BYTES, BLOCK_BYTES).is_none(), "block {number}");
+        assert!(is_same || look(marks, number as u64 * BLOCK_BYTES, BLOCK_BYTES, on_write(number)).is_none(), "block {number}");
     }
     answered.load(Ordering::Relaxed)
 }

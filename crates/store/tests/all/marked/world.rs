@@ -3,7 +3,9 @@
 
 use crate::history::random::Random;
 use crate::marked::words::BLOCK_BYTES;
+use std::array::from_fn;
 use std::cell::Cell;
+use stripewise_layout::OnWrite;
 use stripewise_store::copies::{BUILDING, IN_USE};
 
 /// Blocks of the file, at most.
@@ -51,17 +53,27 @@ pub struct Copies {
     pub boot: Cached<u64>,
     pub is_noted: Cached<bool>,
     pub data: [[Cached<u64>; PIECES]; BLOCKS],
+    /// What writes do to each piece of a block: they are two replicas where that differs.
+    pub on_write: [OnWrite; PIECES],
 }
 
 impl Copies {
-    pub fn new(blocks: usize) -> Self {
+    pub fn new(blocks: usize, random: &mut Random) -> Self {
+        let one = |random: &mut Random| if random.chance(1, 2) { OnWrite::Update } else { OnWrite::Invalidate };
+        let on_write = if random.chance(1, 2) { [OnWrite::Update; PIECES] } else { from_fn(|_| one(random)) };
         Self {
             state: Cached { now: BUILDING, before: vec![] },
             words: vec![Cell::new(0); blocks],
             boot: Cached::default(),
             is_noted: Cached::default(),
             data: Default::default(),
+            on_write,
         }
+    }
+
+    /// Whether writes do this to a piece, or to one of all.
+    pub fn has(&self, on_write: OnWrite, only: Option<usize>) -> bool {
+        (0..PIECES).any(|piece| only.is_none_or(|only| only == piece) && self.on_write[piece] == on_write)
     }
 
     pub fn counts(&self) -> bool {
@@ -115,7 +127,7 @@ impl World {
             trace: with_trace.then(Vec::new),
         };
         for (block, home) in world.home.iter_mut().enumerate().take(size) {
-            *home = std::array::from_fn(|piece| Cached { now: (1 + block * PIECES + piece) as u64, before: vec![] });
+            *home = from_fn(|piece| Cached { now: (1 + block * PIECES + piece) as u64, before: vec![] });
         }
         world.has_changed();
         world
@@ -169,13 +181,14 @@ impl World {
     /// A read that began at a time and ends now: what it returns must be what the home was at some moment between. Whoever reads the home may come at any
     /// moment, so anything else would show two orders of writes.
     /// Who reads the home itself while the file is cut and grows again may get what was behind the end.
-    pub fn check(&mut self, who: usize, block: usize, since: u64, got: Bytes, is_copy: bool) {
+    pub fn check(&mut self, who: usize, (block, only): (usize, Option<usize>), since: u64, got: Bytes, is_copy: bool) {
+        let is_read = |was: &Bytes| (0..PIECES).all(|piece| only.is_some_and(|only| only != piece) || was[piece] == got[piece]);
         let past = &self.past[block];
         let first = past.iter().rposition(|(time, ..)| *time <= since).unwrap_or_default();
-        if !past[first..].iter().any(|(_, is_inside, was)| *was == got && (*is_inside || !is_copy)) {
+        if !past[first..].iter().any(|(_, is_inside, was)| is_read(was) && (*is_inside || !is_copy)) {
             let from = if is_copy { "a copy" } else { "the home" };
             let was = &past[first..];
-            let what = format!("{who} read {got:?} of block {block} from {from}; since it began that was {was:?}");
+            let what = format!("{who} read {got:?} of block {block} (piece {only:?}) from {from}; since it began that was {was:?}");
             self.violation.get_or_insert(what);
         }
     }
