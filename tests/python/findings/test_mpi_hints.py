@@ -15,9 +15,14 @@ from stripewise.findings.layers import MpiCalls
 from stripewise.findings.mpi_hints import FileHints, already, hints_in, set_hint
 from support import KIB, MIB
 
-UNSET = FileHints({}, {"romio_cb_write": ("automatic",), "romio_ds_read": ("automatic",)})
-GIVEN = FileHints({"romio_cb_write": ("enable",)}, {"romio_cb_write": ("enable",)})
-AGAINST = FileHints({"romio_cb_write": ("disable",)}, {"romio_cb_write": ("disable",)})
+#: ROMIO has a buffer for whoever gives none.
+BUFFER = {"cb_buffer_size": ("16777216",)}
+UNSET = FileHints({}, BUFFER | {"romio_cb_write": ("automatic",), "romio_ds_read": ("automatic",)})
+GIVEN = FileHints({"romio_cb_write": ("enable",)}, BUFFER | {"romio_cb_write": ("enable",)})
+AGAINST = FileHints({"romio_cb_write": ("disable",)}, BUFFER | {"romio_cb_write": ("disable",)})
+#: Version 5 tells what it knows, version 4 what it was given.
+OMPIO = FileHints({"romio_cb_write": ("enable",), "cb_nodes": ("1",)}, {"cb_nodes": ("1",)})
+OMPIO_4 = FileHints({"romio_cb_write": ("enable",)}, {"romio_cb_write": ("enable",)})
 
 
 def hinted(place, rows, **hints):
@@ -29,7 +34,9 @@ def hinted(place, rows, **hints):
 
 
 def test_advice_names_what_the_program_gave():
-    assert set_hint(None, "romio_cb_write", "enable") == "set the hint romio_cb_write to enable"
+    said = "set the hint romio_cb_write to enable (of ROMIO; Open MPI: --mca io romio341)"
+    assert set_hint(None, "romio_cb_write", "enable") == said
+    assert set_hint(None, "cb_buffer_size", "1") == "set the hint cb_buffer_size to 1"
     assert set_hint(AGAINST, "romio_cb_write", "enable").endswith("to enable (the program gave disable)")
     assert set_hint(UNSET, "romio_cb_write", "enable").endswith("(automatic was in force, not by the program)")
     assert already(GIVEN, "romio_cb_write", "enable") == "the hint romio_cb_write is enable already"
@@ -37,9 +44,21 @@ def test_advice_names_what_the_program_gave():
     # Another open had it, so it is advised to that one.
     both = FileHints({}, {"romio_cb_write": ("automatic", "enable")})
     assert already(both, "romio_cb_write", "enable") is None
-    # Open MPI's own MPI-IO knows no hints of ROMIO.
-    untold = FileHints({"romio_cb_write": ("enable",)}, {})
+    untold = FileHints({"romio_cb_write": ("enable",)}, BUFFER)
     assert "does not tell in force" in already(untold, "romio_cb_write", "enable")
+
+
+@pytest.mark.parametrize("hints", [OMPIO, OMPIO_4])
+def test_open_mpi_s_own_mpi_io_is_advised_no_hints_of_romio(hints):
+    assert hints.is_ompio and not any(each.is_ompio for each in (UNSET, GIVEN, AGAINST))
+    assert already(hints, "romio_cb_write", "enable") is None
+    advice = set_hint(hints, "romio_cb_write", "enable")
+    assert advice.startswith("give Open MPI's mpiexec --mca fcoll vulcan (Open MPI's own MPI-IO does not know the hint")
+    assert set_hint(hints, "romio_ds_read", "disable").endswith("mpiexec --mca fbtl_posix_read_datasieving 0")
+    # This one it knows.
+    assert set_hint(hints, "cb_buffer_size", "1") == "set the hint cb_buffer_size to 1"
+    alone = MpiCalls("read", 4, 0, 0, 64 * MIB, 64, 4, MIB, 0, 0)
+    assert "romio" not in sieving_advice(alone, False, hints)
 
 
 def test_a_cure_of_sieving_is_none_that_is_there():
@@ -55,8 +74,12 @@ def test_a_cure_of_sieving_is_none_that_is_there():
 @pytest.mark.parametrize(
     ("hints", "advice"),
     [
-        ({}, "or set the hint romio_cb_write to enable, so that aggregators join them"),
-        ({"given": {"romio_cb_write": "disable"}}, "to enable (the program gave disable), so that aggregators"),
+        ({}, "or give Open MPI's mpiexec --mca fcoll vulcan, so that aggregators join them"),
+        ({"in_force": {"romio_cb_write": "automatic"}}, "or set the hint romio_cb_write to enable (automatic was in"),
+        (
+            {"given": {"romio_cb_write": "disable"}, "in_force": {"cb_buffer_size": "1"}},
+            "to enable (the program gave disable), so that aggregators",
+        ),
         ({"in_force": {"romio_cb_write": "enable"}}, "the hint romio_cb_write is enable already, and is for such"),
     ],
 )
@@ -69,7 +92,7 @@ def test_interleaved_writes_know_the_hints(tmp_path, hints, advice):
 def test_interleaved_calls_that_are_collective_already_need_the_hint_alone(tmp_path):
     rows = [(k % 4, "mpi_write_all", "/d/f", k * 2 * KIB, 2 * KIB) for k in range(1024)]
     rows += [(rank, "write", *others) for rank, _, *others in rows]
-    run = hinted(tmp_path / "t", rows, given={"romio_cb_write": "disable"})
+    run = hinted(tmp_path / "t", rows, given={"romio_cb_write": "disable"}, in_force={"cb_nodes": "1"})
     run.files[0].layers = (MpiCalls("write", 1024, 1024, 256, 2 * MIB, 1024, 4, 2 * KIB, 1024, 2 * MIB),)
     (found,) = findings_of(run, DEFAULT_CLUSTER)
     said = "set the hint romio_cb_write to enable (the program gave disable), so that aggregators join them"
@@ -86,13 +109,23 @@ def test_programs_without_mpi_io_hear_nothing_of_it(tmp_path, op, has_copies):
 
 
 @pytest.mark.parametrize(
-    ("in_force", "is_buffer"), [({}, True), ({"cb_buffer_size": "65536"}, True), ({"cb_buffer_size": "4194304"}, False)]
+    ("given", "in_force", "is_buffer"),
+    [
+        ({}, {}, True),
+        ({}, {"cb_buffer_size": "65536"}, True),
+        ({}, {"cb_buffer_size": "4194304"}, False),
+        # OMPIO's requests have half of it.
+        ({"cb_buffer_size": "131072"}, {"cb_buffer_size": "131072"}, True),
+        ({"cb_buffer_size": "262144"}, {"cb_buffer_size": "262144"}, False),
+    ],
 )
-def test_requests_smaller_than_the_buffer_in_force_are_not_the_buffers(tmp_path, in_force, is_buffer):
+def test_requests_smaller_than_the_buffer_in_force_are_not_the_buffers(tmp_path, given, in_force, is_buffer):
     rows = [*opens(4, "/d/f"), *((0, "write", "/d/f", k * 64 * KIB, 64 * KIB) for k in range(200))]
-    found = findings_of(hinted(tmp_path / "t", rows, given={}, in_force=in_force), DEFAULT_CLUSTER)
+    found = findings_of(hinted(tmp_path / "t", rows, given=given, in_force=in_force), DEFAULT_CLUSTER)
     assert ("collective_buffer" in [each.cause for each in found]) == is_buffer
-    if in_force and is_buffer:
+    if given and is_buffer:
+        assert "33554432 (Open MPI's default) or more" in found[0].advice and "gave 131072" in found[0].advice
+    elif in_force and is_buffer:
         assert "(65536 was in force, not by the program)" in found[0].advice
 
 

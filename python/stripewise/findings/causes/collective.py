@@ -1,9 +1,9 @@
 """A collective buffer that is too small: few processes move what all asked for, in pieces of the buffer's size.
 
-ROMIO's two-phase I/O: every process opens the file, only aggregators read and write, each a range of its own from front
-to back, `cb_buffer_size` bytes at a time. A program whose first process does all I/O opens the file in that one alone;
-one that made no call of MPI-IO, in a trace that would have them, has no such buffer. Where a larger one was in force,
-it is not the buffer that made the requests small.
+Two-phase I/O of ROMIO and OMPIO: every process opens the file, only aggregators read and write, each a range of its own
+from front to back, `cb_buffer_size` bytes at a time, OMPIO half of that. A program whose first process does all I/O
+opens the file in that one alone; one that made no call of MPI-IO, in a trace that would have them, has no such buffer.
+Where a larger one was in force, it is not the buffer that made the requests small.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ def small_collective_buffer(file: FileFacts, run: RunFacts, cluster: Cluster) ->
     in_order = float(file.follows.mean())
     if buffer >= choices.JOINED_BYTES or alike < choices.NEARLY_ALL or in_order < choices.NEARLY_ALL:
         return None
-    if (in_force := _in_force(file.hints)) is not None and in_force > buffer:
+    is_ompio = file.hints is not None and file.hints.is_ompio
+    in_force = _in_force(file.hints)
+    if in_force is not None and in_force > (2 * buffer if is_ompio else buffer):
         return None
     now = load_of(file.asked, cluster)
     then = load_of(file.asked.joined(choices.COLLECTIVE_BUFFER_BYTES), cluster)
     size = format_size(choices.COLLECTIVE_BUFFER_BYTES)
     wanted = f"{choices.COLLECTIVE_BUFFER_BYTES} ({size}, ROMIO's default) or more"
+    if is_ompio:
+        wanted = f"{2 * choices.COLLECTIVE_BUFFER_BYTES} (Open MPI's default) or more, of which requests have half"
     return Finding(
         "collective_buffer",
         f"a collective buffer of {format_size(buffer)}",

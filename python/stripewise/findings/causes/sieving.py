@@ -85,8 +85,7 @@ def _advice(calls: MpiCalls | None, write: bool, hints: FileHints | None = None)
         key = f"romio_cb_{op}"
         if (told := already(hints, key, "enable")) is not None:
             return f"{more}: {told}"
-        off = " where it was off" if hints is None else ""
-        return f"{set_hint(hints, key, 'enable')}{off}, so that aggregators join the pieces; else {more}"
+        return f"{set_hint(hints, key, 'enable')}, so that aggregators join the pieces; else {more}"
     piece = 0 if calls is None or not calls.ranges else calls.bytes // calls.ranges
     copies = (
         "" if write or piece < GRANULE_BYTES else "; where later runs read the same, 'stripewise replicate' copies it"
