@@ -332,7 +332,9 @@ def _refuse_beside_replicas(asked: SimulateRequest, copying: CopyOptions) -> Non
         "--bandwidth": copying.bandwidth != "0",
     }
     for option in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{option}: does not go with --replicas, which are of a trace, on its files; leave one out")
+        raise UsageError(
+            f"{option}: does not go with --replicas, which simulates the run of a trace as it was; leave one out"
+        )
 
 
 @flattened
@@ -356,7 +358,7 @@ def simulate(
     if asked.loop is not None and (asked.trace is None or asked.loop not in LOOPS):
         raise UsageError(f"--loop: '{asked.loop}' does not fit; give closed or open with --trace")
     if asked.workload is not None and files.flags:
-        raise UsageError(f"{files.flags[0]}: chooses files of a trace; a workload description has the key path")
+        raise UsageError(f"{files.flags[0]}: chooses files of a trace; in a workload description set the key path")
     swept = None if asked.sweep is None else parse_sweep(asked.sweep)
     if asked.trace is not None and swept is not None and not swept.is_of_servers:
         raise UsageError(f"--sweep: {swept.key} is a key of a --workload; of a trace sweep hservers or sservers")

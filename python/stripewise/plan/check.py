@@ -31,8 +31,8 @@ def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
     remarks = []
     if plan.cluster_digest and plan.cluster_digest != cluster.digest():
         remarks.append(
-            f"warning: {source}: was made for other targets or figures than {cluster.source} has now; it serves all "
-            "the same, one made anew may be faster"
+            f"warning: {source}: was made for other targets or figures than {cluster.source} has now; it can be "
+            "applied, but a new plan may be faster"
         )
     stated = {name: count for name, count in plan.target_bytes.items() if count}
     if plan.target_bytes and stated != {name: count for name, count in held.items() if count}:

@@ -55,7 +55,7 @@ def against_present(
         return ""
     planned_s = plan.expected.simulated_io_s
     if not planned_s:
-        return "the files do not lie as def now: simulate --plan PLAN compares with how they lay"
+        return "the files had another layout than def; 'stripewise simulate --plan PLAN' compares with it"
     try:
         now_s = Trials([workload], cluster).in_flight_s(lies)
     except PlanError:

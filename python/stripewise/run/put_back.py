@@ -42,9 +42,9 @@ def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -
     lie elsewhere and the command that puts them back.
     """
     if not _elsewhere(store, before):
-        show.say("the files lie where they lay")
+        show.say("the files have their former layout: nothing to put back")
         return
-    show.say("the files go back to where they lay")
+    show.say("moving the files back to their former layout")
     try:
         why = "" if put_back(store, before, show) is None else "stopped by a signal"
     except StripewiseError as error:
@@ -57,8 +57,8 @@ def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -
     try:
         way = f"to put them back: {_command(store, before, applied)}"
     except (StripewiseError, OSError) as error:
-        way = f"their layouts before are lost, too ({error}); lay them out with 'stripewise store set-layout'"
-    which = f"{len(left)} of {len(before)} file(s) lie otherwise, {left[0]} among them"
+        way = f"their former layouts are lost, too ({error}); lay them out with 'stripewise store set-layout'"
+    which = f"{len(left)} of {len(before)} file(s) have another layout, {left[0]} among them"
     show.say(f"not all files are back ({why}): {which}; {way}")
 
 
@@ -83,17 +83,17 @@ def where_back(store: Store, before: Before, baseline: Plan) -> str:
         and target_bytes(before[file.path], size := sizes.get(file.path, file.size)) != target_bytes(file.layout, size)
     ]
     if not other:
-        return "the files go back"
+        return "the files go back to their former layout"
     more = f" and {len(other) - 1} more" if len(other) > 1 else ""
-    said = f"the files go back to where they lay before, which is not {baseline.policy} ({other[0]}{more})"
+    said = f"the files go back to their former layout, which is not {baseline.policy} ({other[0]}{more})"
     if baseline.policy != "def":
         return said
-    said += f"; to lay one out so: {shlex.join(['stripewise', 'store', 'set-layout', other[0], '--layout', 'def'])}"
+    said += f"; to give it to one: {shlex.join(['stripewise', 'store', 'set-layout', other[0], '--layout', 'def'])}"
     glob = next((each.glob for each in store.config.rules if each.layout and matches(each.glob, other[0])), None)
     if glob is None:
         return said
     remove = shlex.join(["stripewise", "store", "template", "rm", str(store.root), glob])
-    return f"{said}, and for those that are made anew: {remove}"
+    return f"{said}; to give it to new files: {remove}"
 
 
 def standing(store: Store, plan: Plan) -> str:
@@ -107,11 +107,11 @@ def standing(store: Store, plan: Plan) -> str:
         == target_bytes(file.layout, size)
     ]
     if len(planned) == len(there):
-        return f"the files lie as {plan.policy} lays them out, for the first run made them"
+        return f"the files keep the layout of {plan.policy}: the first run created them, so they have no former one"
     first = next(file.path for file, _ in there if file not in planned)
     return (
-        f"{len(planned)} of {len(there)} file(s) lie as {plan.policy} lays them out, the others as they lay in the "
-        f"last run ({first}): the first run made them, so there is nothing to put back"
+        f"{len(planned)} of {len(there)} file(s) have the layout of {plan.policy}, the others that of the last run "
+        f"({first}): the first run created them, so they have no former one"
     )
 
 

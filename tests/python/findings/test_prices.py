@@ -136,7 +136,9 @@ def test_no_finding_is_told_to_cost_more_than_its_requests_took():
     assert found.as_json()["price"] == {"low": 2.0, "high": 3.0} and found.rank_s == 0.331
     assert replace(found, measured_s=2.5).price_text(9.0, "") == "costs 2 to 2.5 s, by the model"
     assert replace(found, measured_s=9.0).price_text(9.0, "") == "costs 2 to 3 s, by the model"
-    assert replace(found, measured_s=None).price_text(1.0, "why").startswith("took no more than 1 s of the run; no price")
+    assert (
+        replace(found, measured_s=None).price_text(1.0, "why").startswith("took no more than 1 s of the run; no price")
+    )
     # Calls that were measured, of all processes together.
     assert replace(found, cause="sync", measured_s=None).price_text(1.0, "why") == "costs 2 to 3 s, by the model"
 

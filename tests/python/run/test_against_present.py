@@ -24,7 +24,9 @@ def test_a_plan_is_compared_with_the_present_layout_where_that_is_not_the_defaul
     cycle = default.files[0].regions[0].stripes
     assert told(default, *cycle) == "" and told(default, *cycle[1:], cycle[0]) == ""
     assert told(default, ("gone", MIB)) == "" and against_present(default, workload, on, options, {}) == ""
-    assert told(default, (disk, MIB)).startswith("the files do not lie as def now: simulate --plan PLAN ")
+    assert told(default, (disk, MIB)).startswith(
+        "the files had another layout than def; 'stripewise simulate --plan PLAN'"
+    )
     simulated = with_simulation(default, workload, on, options)
     said = told(simulated, (disk, MIB))
     assert said.startswith("against how the files lie now: ") and said.endswith(" times as fast in simulated I/O")

@@ -153,11 +153,14 @@ def test_files_that_go_back_to_another_layout_than_the_winner_s_are_told_with_wh
     rules = [Rule("/g"), Rule("/*", layout="l.json")]
     store: Any = SimpleNamespace(root=Path("/store"), files=list, config=SimpleNamespace(rules=rules))
     default = lying("def", MIB, (0, MIB, (("a", MIB),)))
-    assert where_back(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, default) == "the files go back"
+    assert (
+        where_back(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, default)
+        == "the files go back to their former layout"
+    )
     before = {"/f": (Region(0, MIB, (("b", MIB),)),)}
     assert where_back(store, before, default) == (
-        "the files go back to where they lay before, which is not def (/f); to lay one out so: stripewise store "
-        "set-layout /f --layout def, and for those that are made anew: stripewise store template rm /store '/*'"
+        "the files go back to their former layout, which is not def (/f); to give it to one: stripewise store "
+        "set-layout /f --layout def; to give it to new files: stripewise store template rm /store '/*'"
     )
     assert where_back(store, before, replace(default, policy="psa")).endswith("which is not psa (/f)")
     rules.pop()
@@ -175,20 +178,22 @@ def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest
     said: list[str] = []
     show = Shown(said.append, print, lambda _: contextlib.nullcontext(lambda done, total: None))
     put_back_or_tell(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, replace(PLAN, policy="def"), show)
-    assert said[0] == "the files go back to where they lay" and len(said) == 2
+    assert said[0] == "moving the files back to their former layout" and len(said) == 2
     assert (
-        "not all files are back (stopped by a signal): 1 of 1 file(s) lie otherwise, /f among them; to put them back: "
-        in said[1]
+        "not all files are back (stopped by a signal): 1 of 1 file(s) have another layout, /f among them; to put them "
+        "back: " in said[1]
     )
     (left,) = tmp_path.iterdir()
     assert said[1].endswith(f"stripewise apply {left} --store /store --no-templates")
     assert read_plan(left).files[0].layout == (Region(0, MIB, (("a", MIB),)),)
     said.clear()
     put_back_or_tell(store, {"/f": lies.regions}, replace(PLAN, policy="best"), show)
-    assert said == ["the files lie where they lay"]
+    assert said == ["the files have their former layout: nothing to put back"]
     there = standing(store, lying("best", MIB, (0, MIB, (("b", MIB),))))
-    assert there == "the files lie as best lays them out, for the first run made them"
-    assert standing(store, lying("best", MIB, (0, MIB, (("a", MIB),)))).startswith("0 of 1 file(s) lie as best lays")
+    assert there == "the files keep the layout of best: the first run created them, so they have no former one"
+    assert standing(store, lying("best", MIB, (0, MIB, (("a", MIB),)))).startswith(
+        "0 of 1 file(s) have the layout of best,"
+    )
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:

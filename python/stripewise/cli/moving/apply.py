@@ -121,8 +121,8 @@ def _say_left(plan: Path, files: int, json: bool) -> None:
         print_json(Applied(0, 0, 0.0).as_json() | {"templates": [], "left": files})
         return
     typer.echo(
-        f"{files} file(s) left where they lie: no layout is expected to be faster than def; --anyway lays them out as "
-        f"{printable(str(plan))} has them"
+        f"{files} file(s) left where they lie: no layout is expected to be faster than def; --anyway gives them the "
+        f"layout of {printable(str(plan))}"
     )
 
 

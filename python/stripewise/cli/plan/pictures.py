@@ -27,7 +27,9 @@ def check_pictures(sources: Sequence[Path], html: Path | None, perfetto: Path | 
             for source in sources:
                 check_target(flag, out, source)
                 if out.exists() and source.exists() and out.samefile(source):
-                    raise UsageError(f"{flag}: {out} is what is shown; give another name")
+                    raise UsageError(
+                        f"{flag}: {out} is a trace to be shown, which this would overwrite; give another name"
+                    )
     if html is not None and perfetto is not None and html.absolute() == perfetto.absolute():
         raise UsageError("--perfetto: the same file as --html; give another name")
 

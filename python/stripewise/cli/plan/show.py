@@ -121,7 +121,7 @@ def show(
         _show_plan(trace, json)
         return
     if beside is not None and html is None:
-        raise UsageError("--beside: needs --html")
+        raise UsageError("--beside: puts two runs on one page; give --html FILE too")
     choice = files.choice()
     check_pictures([each for each in (trace, beside) if each is not None], html, perfetto)
     with ExitStack() as held:

@@ -19,7 +19,7 @@ from ..output import print_json, printable, say_partial
 #: Files that count are listed up to so many.
 FILES_SHOWN = 5
 NOTHING_MOVED = "nothing to plan: no read or write moved a byte"
-NONE_COUNTS = "nothing to plan: no file counts, all that were read or written are left out; --all-files plans for them"
+NONE_COUNTS = "nothing to plan: no file counts, those read or written are all left out; --all-files includes them"
 
 
 def collect(

@@ -60,7 +60,7 @@ def files(
     listed = others if every else others[:LEFT_OUT_SHOWN]
     _print_rows(listed)
     if len(listed) < len(others):
-        typer.echo(f"and {len(others) - len(listed):,} more: --all")
+        typer.echo(f"and {len(others) - len(listed):,} more; --all lists them")
 
 
 def _print_rows(rows: Sequence[tuple[int, str, str]]) -> None:

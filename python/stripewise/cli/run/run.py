@@ -123,7 +123,7 @@ def run(
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if layers is not None and trace is None:
-        raise UsageError("--layers: needs --trace")
+        raise UsageError("--layers: chooses what a trace records; give --trace DIR too")
     if layers not in (None, "posix", "mpi", "both"):
         raise UsageError(f"--layers: '{layers}' is not known; give one of posix, mpi, both")
     if manage and store is None:

@@ -217,7 +217,8 @@ def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
         try:
             templates.add_layout(store.root, glob, Layout(file.layout))
         except ClusterError as error:
-            say(f"stripewise: no template for {printable(glob)}: {printable(str(error))}; its files lie as by default")
+            why = f"{printable(str(error))}; its files get the default layout"
+            say(f"stripewise: no template for {printable(glob)}: {why}")
             continue
         left.append(glob)
         # The next run, or the reset before it, may have removed the one that was planned.
