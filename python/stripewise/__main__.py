@@ -1,6 +1,6 @@
 """`python -m stripewise`: the same program as the `stripewise` command."""
 
-from .cli.main import main
+from .cli.entry import main
 
 if __name__ == "__main__":
     main()

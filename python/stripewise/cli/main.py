@@ -18,9 +18,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
-from ..errors import Terminated
 from ..preloaded import unload
-from .output import ENDED_BY, OneLineErrors
+from .output import OneLineErrors
+from .signals import HANDLERS, ended_at_once, terminated
 from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
 #: No first sentence of a help is longer.
@@ -110,29 +110,16 @@ def _command(name: str, entry: Verb | Group) -> Any:
     return typer.main.get_command(alone)
 
 
-def _ended_at_once(number: int, _: object) -> None:
-    os.write(2, f"stripewise: {ENDED_BY[number]}\n".encode())
-    os._exit(128 + number)
-
-
-def _terminated(*_: object) -> None:
-    raise Terminated
-
-
-#: What ends a verb, and what handles it: an exception, on whose way out everything is put in order.
-_HANDLERS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminated}
-
-
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
     """SIGINT and SIGTERM end the process at once: modules that load others may lose an exception of a signal's
     (numpy.random does).
     """
-    before = {number: handler for number, handler in _HANDLERS.items() if signal.getsignal(number) is handler}
+    before = {number: handler for number, handler in HANDLERS.items() if signal.getsignal(number) is handler}
     if threading.current_thread() is not threading.main_thread():
         before = {}
     for number in before:
-        signal.signal(number, _ended_at_once)
+        signal.signal(number, ended_at_once)
     try:
         yield
     finally:
@@ -163,11 +150,11 @@ def _root(
 
 
 def main() -> None:
-    """The entry point of the `stripewise` command."""
+    """Runs the command line (`entry.py`, which begins earlier)."""
     unload()
     # Who had it ignored before us, as nohup has SIGHUP, has reasons.
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminated)
+        signal.signal(signal.SIGTERM, terminated)
     if COMPLETE_VARIABLE in os.environ:
         from .completion import prepare
 

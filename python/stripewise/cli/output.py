@@ -27,6 +27,7 @@ from typer.core import TyperGroup
 from ..errors import StripewiseError, Terminated, UsageError
 from ..layout import Region, Stripes
 from ..units import exact_size
+from .signals import ENDED_BY, HANDLERS, ended_at_once
 from .tables import Table
 
 #: Width of tables where nobody says how wide the screen is.
@@ -364,10 +365,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield step
 
 
-#: What is said where a signal ends a verb; its exit status is 128 and the number of the signal.
-ENDED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-
-
 def moves_ended(
     ended: int, laid_out: int, count: int, regions: tuple[int, int] = (0, 0), has_copies: bool = False
 ) -> str:
@@ -406,6 +403,10 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         _SAID.clear()
         try:
+            # From here on there may be something to put in order.
+            for number, handler in HANDLERS.items():
+                if signal.getsignal(number) is ended_at_once:
+                    signal.signal(number, handler)
             return super().invoke(ctx)
         except StripewiseError as error:
             say(f"stripewise: {_one_line(error)}")

@@ -16,7 +16,7 @@ from ..errors import InUseError, StoreError, StripewiseError
 from ..moving.mover_status import check_idle
 from ..store.config import read_store
 from ..store.undo.decide import Decision
-from ..store.undo.run import Undone, look
+from ..store.undo.run import Stands, Undone, look
 from ..store.undo.run import undo as undo_store
 from ..units import format_size
 from .options import JsonOption, StoreArgument
@@ -53,18 +53,20 @@ def undo(
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
         return
-    clusters = _descriptions(Path(os.path.realpath(store)))
-    with progress("making files plain") as step:
-        try:
-            done = undo_store(store, orphans, search or [], wait, _complain, step)
-        except InUseError:
-            # What has a file open, or keeps the store busy, may be no program but a mover.
-            check_idle(Path(os.path.realpath(store)))
-            raise
-    if json:
-        print_json(done.as_json())
-    else:
-        _print(done, clusters)
+    stands = Stands()
+    with stands.told():
+        clusters = _descriptions(Path(os.path.realpath(store)))
+        with progress("making files plain") as step:
+            try:
+                done = undo_store(store, orphans, search or [], wait, _complain, step, stands)
+            except InUseError:
+                # What has a file open, or keeps the store busy, may be no program but a mover.
+                check_idle(Path(os.path.realpath(store)))
+                raise
+        if json:
+            print_json(done.as_json())
+        else:
+            _print(done, clusters)
 
 
 def _complain(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Kills at random moments: of single ranks, of whole jobs, of `apply`.
+"""Kills at random moments: of single ranks, of whole jobs, of `apply`; and Ctrl-C in `undo`.
 
 Afterwards fsck finds a sound store, and all that was written is there.
 9 kills here, 200 in `make soak` (STRIPEWISE_SOAK=1).
@@ -29,6 +29,7 @@ from rig import (
     ranks_of,
     region,
     stripes,
+    stripewise,
     wait_until,
 )
 
@@ -139,3 +140,39 @@ def test_a_killed_apply_changes_no_byte(make_store: Maker) -> None:
     for plan in plans:
         execute([STRIPEWISE, "apply", plan, "--store", store.root])
     sound(store)
+
+
+def test_ctrl_c_at_any_moment_of_an_undo_says_what_stands_and_the_next_one_ends_it(make_store: Maker) -> None:
+    store = make_store([Target("t0"), Target("t1")])
+    store.check_at_end = False
+    files = [store.data / f"f{number}" for number in range(60)]
+    script = 'for file; do head -c 200000 /dev/zero | tr "\\0" x >"$file"; done'
+    store.program("sh", "-c", script, "sh", *files)
+    stands = set()
+    for wait_ms in (80, 150, 220, 290, 360, 430, 500):
+        managed = sum(file.is_symlink() for file in files)
+        words = [STRIPEWISE, "undo", store.root]
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait_ms / 1e3)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        if child.returncode == 0:
+            break
+        if child.returncode == -signal.SIGINT and "stripewise.cli.entry" not in err:
+            # It came while the interpreter started, before a line of ours.
+            continue
+        now = sum(file.is_symlink() for file in files)
+        assert child.returncode == 130 and err.count("\n") == 1, (wait_ms, err)
+        told = {
+            "before it began, so nothing has changed": now == managed,
+            "no file was made plain by this run; the store stands, and the same command goes on": now == managed,
+            f"{managed - now} file(s) are plain by now, {now} are managed; the same command goes on from there": True,
+            "all files are plain by now; the same command ends the removal of the store": now == 0,
+        }
+        said = err.removeprefix("stripewise: interrupted").removeprefix(";").strip()
+        assert told.get(said), (wait_ms, now, err)
+        stands.add(said)
+    assert stands
+    if store.root.exists():
+        stripewise("undo", store.root)
+    assert not store.root.exists() and all(file.read_bytes() == b"x" * 200_000 for file in files)

@@ -209,9 +209,8 @@ def test_an_interrupted_one_says_how_many_files_are_plain_and_goes_on(
     full: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from stripewise.store.undo import files
-    from stripewise.store.undo.run import undo as undone
 
-    before, real, told = contents_of(full.data), files.sum_of_plain, []
+    undone, before, real = whole.undo, contents_of(full.data), files.sum_of_plain
 
     def interrupted(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_result]:
         if sum(not is_managed(each) for each in before) == 2:
@@ -220,9 +219,19 @@ def test_an_interrupted_one_says_how_many_files_are_plain_and_goes_on(
 
     with monkeypatch.context() as context:
         context.setattr(files, "sum_of_plain", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            undone(full.root, None, [], 0.0, told.append, lambda *_: None)
-    assert told == ["2 file(s) are plain by now, 3 are managed; the same command goes on from there"]
+        with pytest.raises(KeyboardInterrupt) as ended:
+            undone(full.root, None, [], 0.0, print, lambda *_: None)
+    said = ["2 file(s) are plain by now, 3 are managed; the same command goes on from there"]
+    assert ended.value.__notes__ == said
+
+    def removing(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(whole.removal, "finish", removing)
+        with pytest.raises(KeyboardInterrupt) as ended:
+            undone(full.root, None, [], 0.0, print, lambda *_: None)
+    assert ended.value.__notes__ == [whole.ALL_PLAIN]
     undo(full)
     gone(full)
     assert contents_of(full.data) == before
@@ -479,12 +488,12 @@ def test_links_that_lead_nowhere_are_named_and_an_early_signal_says_what_stands(
     def interrupted(_: Opened) -> None:
         raise KeyboardInterrupt
 
-    said: list[str] = []
-    with monkeypatch.context() as patched:
-        patched.setattr(whole, "settle", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            whole.undo(store.root, None, [], 0, said.append, lambda _, __: None)
-    assert said == [whole.NOTHING_DONE] and is_managed(store.data / "f")
+    for step in ("settle", "in_use", "Store"):
+        with monkeypatch.context() as patched:
+            patched.setattr(whole, step, interrupted)
+            with pytest.raises(KeyboardInterrupt) as ended:
+                whole.undo(store.root, None, [], 0, print, lambda _, __: None)
+        assert ended.value.__notes__ == [whole.NOTHING_DONE] and is_managed(store.data / "f")
     for words, when in ((["--dry-run"], "then"), ([], "now")):
         out = undo(store, *words).out
         lost = f"leads nowhere {when}, for its file was removed before, or it is another user's: {store.data}/lost\n"

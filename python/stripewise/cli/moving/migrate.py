@@ -19,7 +19,8 @@ from ...store import Store
 from ...units import format_size, parse_age
 from ..arguments import flattened
 from ..options import JsonOption, MinGainOption, MoverOptions, PatienceOption, StoreOption
-from ..output import ENDED_BY, print_json, printable, progress, say
+from ..output import print_json, printable, progress, say
+from ..signals import ENDED_BY
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ... import native
-from ...errors import DamagedError, InUseError, StoreError
+from ...errors import ClusterError, DamagedError, InUseError, StoreError
 from ...files.parts import held_place
 from ..store import FOREIGN_DIGEST, Store
 from ..transfer import cat, retry_while_open
@@ -92,11 +92,13 @@ def sum_of_plain(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_r
 @contextlib.contextmanager
 def nothing_new(store: Store) -> Iterator[None]:
     """Programs that begin meanwhile make no new file in the store; as store.toml says again where the body fails."""
-    native.call("store_configure", str(store.root), store.config.spec(FOREIGN_DIGEST, only=[]))
     try:
+        native.call("store_configure", str(store.root), store.config.spec(FOREIGN_DIGEST, only=[]))
         yield
     except BaseException:
-        store.sync(force=True)
+        # Of a store that goes no words are left; that the removal was ended is what there is to say.
+        with contextlib.suppress(ClusterError, StoreError):
+            store.sync(force=True)
         raise
 
 
@@ -118,27 +120,18 @@ def settle(store: Store) -> None:
     collect(store, False, 0, None)
 
 
-def make_plain(
-    store: Store, decision: Decision, wait_s: float, say: Callable[[str], None], step: Callable[[int, int], None]
-) -> Done:
-    """Every file of the decision. Raises StoreError for the first that cannot; those before it are plain.
+def plain_by_now(decision: Decision, done: Done) -> str:
+    """What stands where a signal ends `make_plain`: the file that was under way may be plain, too."""
+    plain = done.files + sum(_is_there_plain(file.path) for file in decision.files[done.files :][:1])
+    left = len(decision.files) - plain
+    return f"{plain} file(s) are plain by now, {left} are managed; the same command goes on from there"
 
-    Where a signal ends it, `say` gets how many are.
+
+def make_plain(store: Store, decision: Decision, done: Done, wait_s: float, step: Callable[[int, int], None]) -> None:
+    """Every file of the decision, counted in `done`. Raises StoreError for the first that cannot; those before it are
+    plain.
     """
-    done, work = Done(), Work(decision, step)
-    try:
-        _make_plain(store, decision, wait_s, work, done)
-    except KeyboardInterrupt:
-        # The file that was under way may have come so far.
-        plain = done.files + sum(_is_there_plain(file.path) for file in decision.files[done.files :][:1])
-        left = len(decision.files) - plain
-        say(f"{plain} file(s) are plain by now, {left} are managed; the same command goes on from there")
-        raise
-    return done
-
-
-def _make_plain(store: Store, decision: Decision, wait_s: float, work: Work, done: Done) -> None:
-    trash = 0
+    work, trash = Work(decision, step), 0
     for file in decision.files:
         place = os.path.dirname(file.path)
         if trash and (trash > decision.data_bytes // _TRASH_PART or free_bytes(place) < file.data_bytes):

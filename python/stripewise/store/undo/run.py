@@ -17,12 +17,33 @@ from ..store import Store
 from ..transfer import retry_while_open
 from . import removal
 from .decide import Decision, decide, in_use, is_new
-from .files import Done, make_plain, nothing_new, settle
+from .files import Done, make_plain, nothing_new, plain_by_now, settle
 from .removal import Removed
 
 Say = Callable[[str], None]
-#: What stands where a signal came before the first file.
+#: What stands where a signal came before the first file, and after the last.
 NOTHING_DONE = "no file was made plain by this run; the store stands, and the same command goes on"
+ALL_PLAIN = "all files are plain by now; the same command ends the removal of the store"
+ALL_DONE = "all files are plain, and the store is removed"
+
+
+class Stands:
+    """What stands where a signal ends an undo, as it gets on."""
+
+    def __init__(self) -> None:
+        self.text: Callable[[], str] = lambda: NOTHING_DONE
+        self._is_told = False
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """What a signal ends in the body is told with what stands, once."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if not self._is_told:
+                self._is_told = True
+                error.add_note(self.text())
+            raise
 
 
 @dataclass(frozen=True)
@@ -66,13 +87,16 @@ def undo(
     wait_s: float,
     say: Say,
     step: Callable[[int, int], None],
+    stands: Stands | None = None,
 ) -> Undone:
-    """Makes every file plain and removes the store. Raises StoreError; `say` then got the reasons."""
-    root = Path(os.path.realpath(root))
-    with contextlib.ExitStack() as held:
+    """Makes every file plain and removes the store. Raises StoreError; `say` then got the reasons. Where a signal ends
+    it, the exception has a note of what stands, and `stands`, too.
+    """
+    stands, root = stands or Stands(), Path(os.path.realpath(root))
+    with stands.told(), contextlib.ExitStack() as held:
         at = held.enter_context(_held(root))
         if (marker := removal.marker_of(at)) is not None:
-            return Undone(root, Decision(), Done(), removal.finish(root, at, marker))
+            return Undone(root, Decision(), Done(), _removed(root, at, marker, stands))
         try:
             held.enter_context(locked_part(root, CONFIG_LOCK, wait=False))
         except BlockingIOError as error:
@@ -87,20 +111,20 @@ def undo(
                 raise InUseError(used[0])
             return {}
 
-        try:
-            retry_while_open(idle, wait_s)
-        except KeyboardInterrupt:
-            say(NOTHING_DONE)
-            raise
+        retry_while_open(idle, wait_s)
         with nothing_new(store):
-            decision = _decided(store, orphans, list(search), say)
-            done = make_plain(store, decision, wait_s, say, step)
-            try:
-                with removal.alone(store):
-                    return Undone(root, decision, done, removal.finish(root, at, removal.begin(store)))
-            except KeyboardInterrupt:
-                say("all files are plain by now; the same command ends the removal of the store")
-                raise
+            decision, done = _decided(store, orphans, list(search), say, stands), Done()
+            stands.text = lambda: plain_by_now(decision, done)
+            make_plain(store, decision, done, wait_s, step)
+            with removal.alone(store):
+                return Undone(root, decision, done, _removed(root, at, removal.begin(store), stands))
+
+
+def _removed(root: Path, at: int, marker: dict[str, Any], stands: Stands) -> Removed:
+    stands.text = lambda: ALL_PLAIN
+    removed = removal.finish(root, at, marker)
+    stands.text = lambda: ALL_DONE
+    return removed
 
 
 @contextlib.contextmanager
@@ -119,24 +143,19 @@ def _held(root: Path) -> Iterator[int]:
         yield at
 
 
-def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -> Decision:
-    """What is to be done, once the copies are dropped, which they are where nothing keeps the store from being undone.
-    Where a signal ends it, `say` gets what stands.
+def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say, stands: Stands) -> Decision:
+    """What is to be done, once the copies are dropped, which they are where nothing keeps the store from being
+    undone.
     """
     copies = len(copies_of(store))
-    try:
-        if copies:
-            settle(store)
-            _check(store, decide(store, orphans, search), say)
-            say(f"dropping the copies of {copies} file(s) first; the files themselves stay as they are")
-            copies = drop_all(store)
+    stands.text = lambda: _nothing_but_copies(store, copies)
+    if copies:
         settle(store)
-        decision = decide(store, orphans, search)
-    except KeyboardInterrupt:
-        gone = copies - len(copies_of(store)) if copies else 0
-        dropped = f"; the copies of {gone} file(s) are dropped ('stripewise replicate' makes them anew)" if gone else ""
-        say(f"{NOTHING_DONE}{dropped}")
-        raise
+        _check(store, decide(store, orphans, search), say)
+        say(f"dropping the copies of {copies} file(s) first; the files themselves stay as they are")
+        drop_all(store)
+    settle(store)
+    decision = decide(store, orphans, search)
     decision.copies = copies
     _check(store, decision, say)
     if orphans is not None and decision.orphans and is_new(orphans):
@@ -147,6 +166,13 @@ def _decided(store: Store, orphans: Path | None, search: list[Path], say: Say) -
     for directory in decision.unread:
         say(f"{directory}: cannot be read; links to the store's files there lead nowhere from now on")
     return decision
+
+
+def _nothing_but_copies(store: Store, copies: int) -> str:
+    """What stands before the first file is plain, where the store had the copies of so many."""
+    gone = copies - len(copies_of(store))
+    dropped = f"; the copies of {gone} file(s) are dropped ('stripewise replicate' makes them anew)" if gone else ""
+    return f"{NOTHING_DONE}{dropped}"
 
 
 def _check(store: Store, decision: Decision, say: Say) -> None:
