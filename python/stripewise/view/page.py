@@ -55,8 +55,8 @@ class Shown:
     def document(self) -> dict[str, Any]:
         """As the page takes it."""
         findings = [told(each, self.span_s, self.why) for each in self.findings]
-        own = {"findings": findings, "prices": self.prices, "waits": self.waits, "maps": self.maps}
-        own |= {"span_ns": round(self.span_s * 1e9)}
+        own: dict[str, Any] = {"findings": findings, "prices": self.prices, "waits": self.waits, "maps": self.maps}
+        own["span_ns"] = round(self.span_s * 1e9)
         return self.picture.document | own
 
 

@@ -116,7 +116,8 @@ def test_no_input_and_nothing_behind_a_link_is_replaced(tmp_path, flag):
 
 def test_a_second_run_belongs_to_a_page(tmp_path):
     trace = write_rows(tmp_path / "t", [(0, "write", "/d/f", 0, 10)])
-    assert "--beside: puts two runs on one page; give --html FILE too" in stripewise("show", trace, "--beside", trace, code=2).stderr
+    alone = stripewise("show", trace, "--beside", trace, code=2).stderr
+    assert "--beside: puts two runs on one page; give --html FILE too" in alone
     assert "none" in stripewise("show", trace, "--html", tmp_path / "x", "--beside", tmp_path / "none", code=1).stderr
     assert not (tmp_path / "x").exists()
 

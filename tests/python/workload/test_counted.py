@@ -261,7 +261,7 @@ def test_what_counts_is_listed_first_and_of_the_rest_the_largest(tmp_path):
     lines = [line.split() for line in said("files", place).stdout.splitlines()]
     assert lines[0][-2:] == ["counts", "/d/f"] and lines[1][:3] == ["1", "file(s)", "count;"]
     assert [line[-1] for line in lines[2:-1]] == [f"/usr/{n}" for n in range(16, 1, -1)]
-    assert lines[-1] == ["and", "2", "more:", "--all"]
+    assert lines[-1] == ["and", "2", "more;", "--all", "lists", "them"]
     lines = [line.split() for line in said("files", place, "--all").stdout.splitlines()]
     assert len(lines) == 19 and lines[-1][-1] == "/usr/0"
 
