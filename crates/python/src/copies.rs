@@ -13,7 +13,7 @@ use stripewise_store::admin::transfer::places::place;
 use crate::store::{as_json, text, with_store};
 
 /// Makes copies of a file, in place of earlier ones: {"name", "container", "replicas", "bytes", "seconds"}. `spec_json` is {"replicas": [{"base",
-/// "block", "dims", "regions"}]}. A signal whose handler raises stops it, and nothing is left.
+/// "block", "dims", "regions", "on_write"}]}. A signal whose handler raises stops it, and nothing is left.
 #[pyfunction]
 #[pyo3(signature = (store, path, spec_json, lease=true, bytes_per_s=0))]
 fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: String, lease: bool, bytes_per_s: u64) -> PyResult<String> {
@@ -29,13 +29,13 @@ fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: S
     })
 }
 
-/// The copies of a store: {"copies": [{"name", "path", "container", "replicas", "bytes", "state"}]}.
+/// The copies of a store: {"copies": [{"name", "path", "container", "replicas", "invalidated", "bytes", "stale_bytes", "state"}]}.
 #[pyfunction]
 fn store_copies(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"copies": as_json(&list::list(s)?)?}))))
 }
 
-/// What the replicas of these copies hold: {"replicas": [{"base", "block", "dims"}]}.
+/// What the replicas of these copies hold: {"replicas": [{"base", "block", "dims", "on_write"}]}.
 #[pyfunction]
 fn store_copies_blocks(py: Python<'_>, store: PathBuf, name: String) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"replicas": as_json(&list::blocks(s, &name))?}))))

@@ -50,11 +50,14 @@ def build_chosen(
     for file in sorted({each.file for each in chosen if not each.is_home}):
         written = extents[file].written_bytes if file in extents else 0
         if written and root_of(file) is not None:
-            say(
-                f"stripewise: {printable(file)}: the run writes {format_size(written)} of it, and writes go to its "
-                f"copies too{'' if decision.manager == 'radar' else ': that time is in no gain'}; "
-                "'stripewise store replica rm' drops them"
+            is_updated = any(each.on_write == "update" for each in chosen if each.file == file and not each.is_home)
+            unpriced = "" if decision.manager == "radar" else ": that time is in no gain"
+            then = (
+                f"writes go to its copies too{unpriced}; 'stripewise store replica rm' drops them"
+                if is_updated
+                else "its copies are stale there from then on; the same command again makes them anew"
             )
+            say(f"stripewise: {printable(file)}: the run writes {format_size(written)} of it, and {then}")
     if said is None:
         for file, why in evicted.items():
             typer.echo(wrapped(printable(f"{file}: its copies are removed: {why}")))

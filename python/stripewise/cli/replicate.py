@@ -16,6 +16,7 @@ from ..errors import UsageError
 from ..findings import DEFAULT_CLUSTER, RunFacts, facts_of, reads_of, span_of
 from ..layout import Layout
 from ..pattern import report_as_asked, report_of
+from ..plan.replicas import ON_WRITE
 from ..replicas import (
     DECAYS,
     MANAGERS,
@@ -108,6 +109,15 @@ class ManagerOptions:
             help=f"radar: decay of their benefit: {', '.join(DECAYS)} or FILE.py:NAME.",
         ),
     ] = "half-life"
+    on_write: Annotated[
+        str,
+        typer.Option(
+            "--on-write",
+            metavar="ACTION",
+            help="What writes of a managed file do to the copies: update them, or invalidate what they write.",
+            autocompletion=names_completed(ON_WRITE),
+        ),
+    ] = ON_WRITE[0]
 
     def names(self) -> list[str]:
         """The managers, each once. UsageError for an unknown one."""
@@ -119,10 +129,13 @@ class ManagerOptions:
 
     def made(self) -> Options:
         """As managers take them. Raises UsageError for a bad one."""
+        if self.on_write not in ON_WRITE:
+            raise UsageError(f"--on-write: '{self.on_write}' is not known; give one of {', '.join(ON_WRITE)}")
         stored = () if self.stored is None else read_stored(self.stored)
         bucket_ns = None if self.bucket is None else parse_span(self.bucket, "--bucket")
         radar = RadarOptions(bucket_ns, decay_named(self.decay), stored)
-        return Options(None if self.space is None else parse_size(self.space, "--space"), self.min_benefit, radar)
+        space_bytes = None if self.space is None else parse_size(self.space, "--space")
+        return Options(space_bytes, self.min_benefit, radar, on_write=self.on_write)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +229,7 @@ def replicate(
     """Copy what a run reads, in its order of access.
 
     Or say only what copies are worth. Programs that read plain files use them until one is opened for writing; copies
-    of managed files are written with them. The same copies that still count are left alone.
+    of managed files are written with them, or stale from then on. The same copies that still count are left alone.
 
     Managers: h-pdla (a replica per pattern on HServers), s-pdla (critical patterns on SServers or both), radar (read
     patterns, by benefit and space). For comparison: s-orig (files on SServers), ns-pdla (all patterns on SServers).

@@ -168,10 +168,12 @@ class FileCopies:
     store: str
     replicas: int
     bytes: int
-    #: Written without the copies since.
+    #: Written without some of the copies since.
     stale_bytes: int
     #: What replicas hold, by number, where these are the copies that served reads of the run.
     blocks: tuple[ReplicaBlocks, ...] = ()
+    #: Replicas that writes leave stale in place of writing them.
+    invalidated: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from ..files.fields import Fields
 from ..units import OFFSET_BYTES_MAX
 from .migrations import SECONDS_MAX
 
+#: What writes do to a copy: they update it, or leave it stale where they write.
+ON_WRITE = ("update", "invalidate")
 #: Where each list stands, in the order of the file.
 _LISTS = ("sets", "replicas")
 
@@ -91,6 +93,8 @@ def parse_replicas(top: Fields, source: Path | str) -> PlannedReplicas | None:
     for where, each in [*_within(fields, sets), *((f"{fields.where}replicas", each) for each in replicas)]:
         inner = Fields(each, source, f"{where}.", PlanError)
         inner.text("file")
+        if "on_write" in each:
+            inner.choice("on_write", ON_WRITE)
         held = Fields(inner.table("space_bytes"), source, f"{where}.space_bytes.", PlanError)
         for name in held.data:
             held.integer(str(name), 0, OFFSET_BYTES_MAX)

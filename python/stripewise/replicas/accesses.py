@@ -102,11 +102,22 @@ class Accesses:
 
 @dataclass(frozen=True)
 class Writes:
-    """What a run writes of a file, in patterns or not: arrays of one shape, each client's in its order of access."""
+    """What a run writes of a file, in patterns or not: arrays of one shape, each client's in its order of access.
+
+    `start_ns` is when each began, on the trace's clock; None: before all reads.
+    """
 
     client: Int
     offset: Int
     size: Int
+    start_ns: Int | None = None
+
+    def before(self, start_ns: int) -> Writes:
+        """Those that began before."""
+        if self.start_ns is None:
+            return self
+        early = self.start_ns < start_ns
+        return Writes(self.client[early], self.offset[early], self.size[early], self.start_ns[early])
 
 
 @dataclass(frozen=True)
@@ -145,7 +156,12 @@ def accesses_of(report: PatternReport) -> Found:
             int(ends.max()),
             int(records.size[reads].sum()),
             int(records.size[~reads].sum()),
-            Writes(records.rank[wrote], records.offset[wrote].astype(np.int64), records.size[wrote].astype(np.int64)),
+            Writes(
+                records.rank[wrote],
+                records.offset[wrote].astype(np.int64),
+                records.size[wrote].astype(np.int64),
+                records.start_ns[wrote].astype(np.int64),
+            ),
         )
         for described in file.patterns:
             if not described.pattern.segments[0].is_regular:

@@ -40,7 +40,7 @@ def blocks_of(candidate: Candidate) -> list[Blocks]:
     """Each strided set of a candidate as a replica of its own, on the candidate's layout from its bytes on."""
     found, at = [], 0
     for part in candidate.blocks:
-        found.append(Blocks(part.base, part.block, part.dims, layout_from(candidate.layout, at)))
+        found.append(Blocks(part.base, part.block, part.dims, layout_from(candidate.layout, at), candidate.on_write))
         at += part.bytes
     return found
 

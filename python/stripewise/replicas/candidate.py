@@ -51,6 +51,8 @@ class Candidate:
     space_bytes: Mapping[str, int]
     build_s: float
     reasons: tuple[str, ...] = ()
+    #: What writes of the file do to a copy, of ON_WRITE.
+    on_write: str = "update"
 
     @property
     def is_home(self) -> bool:
@@ -81,6 +83,7 @@ class Candidate:
             "blocks": [each.as_json() for each in self.blocks],
             "operation": self.operation,
             "home": self.is_home,
+            "on_write": self.on_write,
             "processes": self.processes,
             "requests": self.requests,
             "bytes": self.bytes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .accesses import Found
 from .candidate import Decision, Refused, Room
@@ -21,13 +21,14 @@ PER_SSERVER = ("s-pdla", "s-orig", "ns-pdla")
 class Options:
     """Space: in all (h-pdla, radar), or on each SServer; None without a bound. Threshold: s-pdla's, in seconds.
 
-    `held_bytes` is what files take of a target's capacity, by name.
+    `held_bytes` is what files take of a target's capacity, by name, `on_write` what writes do to new copies.
     """
 
     space_bytes: int | None = None
     threshold_s: float = 0.0
     radar: RadarOptions = field(default_factory=RadarOptions)
     held_bytes: Mapping[str, int] = field(default_factory=dict)
+    on_write: str = "update"
 
 
 def decide(manager: str, found: Found, setting: Setting, options: Options) -> Decision:
@@ -43,9 +44,12 @@ def decide(manager: str, found: Found, setting: Setting, options: Options) -> De
     elif manager == "ns-pdla":
         made = ns_pdla(patterns, setting, room)
     else:
-        made = radar(patterns, setting, room, found.extents, options.radar)
+        made = radar(patterns, setting, room, found.extents, options.radar, options.on_write)
     without: Sequence[Refused] = () if manager == "s-orig" else [Refused(*each) for each in found.without]
-    return Decision(made.manager, made.chosen, (*made.refused, *without), made.sets)
+    chosen = made.chosen
+    if manager != "radar":
+        chosen = tuple(each if each.is_home else replace(each, on_write=options.on_write) for each in chosen)
+    return Decision(made.manager, chosen, (*made.refused, *without), made.sets)
 
 
 def room_for(manager: str, setting: Setting, options: Options) -> Room:

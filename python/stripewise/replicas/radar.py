@@ -23,6 +23,7 @@ from .candidate import STANDS_ALREADY, Decision, Refused, ReplicaSet, Room
 from .decay import Decay, half_life
 from .pdla import PARTS_MAX
 from .setting import Chosen, Setting, shared
+from .stale import Stale, mark_bytes
 
 #: Below this share of the time, a gain is the rounding of stripes: such a set is not made.
 GAIN_MIN = 0.1
@@ -32,6 +33,8 @@ GAIN_MIN_S, DATA_MIN_BYTES = 1e-3, 64 * KIB
 
 #: Of the time that a replica takes by writes.
 COPYING = "go into copying what the run writes there"
+#: Of reads from a copy that writes invalidate.
+OUTDATED = "are written before they are read, so they gain nothing"
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,14 @@ def buckets(patterns: Sequence[Accesses], bucket_ns: int | None) -> list[list[Ac
 
 
 def radar(
-    patterns: Sequence[Accesses], setting: Setting, room: Room, extents: Mapping[str, Extent], options: RadarOptions
+    patterns: Sequence[Accesses],
+    setting: Setting,
+    room: Room,
+    extents: Mapping[str, Extent],
+    options: RadarOptions,
+    on_write: str = "update",
 ) -> Decision:
-    """The sets that are worth their space, the most benefit first; `room` holds sigma."""
+    """The sets that are worth their space, the most benefit first; `room` holds sigma, `on_write` is of new copies."""
     refused: list[Refused] = []
     wanted = []
     for pattern in patterns:
@@ -98,6 +106,8 @@ def radar(
     first = 0
     for bucket in buckets(wanted, options.bucket_ns):
         new, first = _set_of(bucket, setting, first, on_sservers)
+        if on_write == "invalidate":
+            new = _invalidated(new, bucket, extents)
         made[new.key] = _again(made[new.key], new) if new.key in made else new
     made = {key: _with_writes(each, setting, extents) for key, each in made.items()}
     aged = list(options.stored) if options.is_again else [_aged(each, extents) for each in options.stored]
@@ -139,6 +149,7 @@ def _again(before: ReplicaSet, new: ReplicaSet) -> ReplicaSet:
             benefit_s=one.benefit_s + other.benefit_s,
             original_s=one.original_s + other.original_s,
             replica_s=one.replica_s + other.replica_s,
+            reasons=tuple(dict.fromkeys((*one.reasons, *other.reasons))),
         )
         for one, other in zip(before.candidates, new.candidates, strict=True)
     )
@@ -155,6 +166,9 @@ def _with_writes(new: ReplicaSet, setting: Setting, extents: Mapping[str, Extent
         return new
     candidates = []
     for each in new.candidates:
+        if each.on_write == "invalidate":
+            candidates.append(each)
+            continue
         copied_s = setting.copied_s(each, extent.writes)
         said = (f"{time_text(copied_s)} of the replica's time {COPYING}",) if copied_s else ()
         candidates.append(
@@ -169,6 +183,33 @@ def _with_writes(new: ReplicaSet, setting: Setting, extents: Mapping[str, Extent
     return replace(new, candidates=tuple(candidates), benefit_s=new.benefit_s - copied_s)
 
 
+def _invalidated(new: ReplicaSet, bucket: Sequence[Accesses], extents: Mapping[str, Extent]) -> ReplicaSet:
+    """A set of copies that writes invalidate: no time goes into copying, and reads of blocks that the run has written
+    before the pattern begins gain nothing, for the file serves them. Their share of the gain is that of their bytes.
+    """
+    extent = extents.get(new.file)
+    candidates = []
+    for each, pattern in zip(new.candidates, bucket, strict=True):
+        stale_bytes = 0
+        if extent is not None and extent.writes is not None:
+            before = extent.writes.before(pattern.start_ns)
+            stale = Stale(before.offset, before.size, mark_bytes(extent.size_bytes))
+            stale_bytes = int(pattern.size[stale.touches(pattern.offset, pattern.size)].sum())
+        lost_s = each.gain_s * stale_bytes / pattern.bytes
+        said = (f"{format_size(stale_bytes)} of {format_size(pattern.bytes)} {OUTDATED}",) if stale_bytes else ()
+        candidates.append(
+            replace(
+                each,
+                benefit_s=each.benefit_s - lost_s,
+                replica_s=each.replica_s + lost_s,
+                reasons=(*each.reasons, *said),
+                on_write="invalidate",
+            )
+        )
+    lost_s = sum(each.replica_s for each in candidates) - sum(each.replica_s for each in new.candidates)
+    return replace(new, candidates=tuple(candidates), benefit_s=new.benefit_s - lost_s)
+
+
 def _aged(stored: ReplicaSet, extents: Mapping[str, Extent]) -> ReplicaSet:
     """A set that stands, older by what this run read of its file."""
     extent = extents.get(stored.file)
@@ -178,9 +219,12 @@ def _aged(stored: ReplicaSet, extents: Mapping[str, Extent]) -> ReplicaSet:
 
 
 def _standing(new: ReplicaSet, stored: Sequence[ReplicaSet]) -> ReplicaSet:
-    """A set of the run; where it stands already, as it stands, with nothing to build."""
+    """A set of the run; where it stands already, as it stands, with nothing to build.
+
+    Copies to which writes do something else are made anew.
+    """
     for each in stored:
-        if each.key == new.key:
+        if each.key == new.key and _on_write(each) == _on_write(new):
             candidates = tuple(
                 replace(one, layout=old.layout, space_bytes=old.space_bytes, scheme=old.scheme, build_s=0.0,
                         reasons=(*one.reasons, STANDS_ALREADY))
@@ -188,6 +232,10 @@ def _standing(new: ReplicaSet, stored: Sequence[ReplicaSet]) -> ReplicaSet:
             )  # fmt: skip
             return replace(new, candidates=candidates, is_stored=True)
     return new
+
+
+def _on_write(each: ReplicaSet) -> list[str]:
+    return [one.on_write for one in each.candidates]
 
 
 def _selected(
@@ -204,8 +252,9 @@ def _selected(
     refused: list[Refused] = []
     for benefit_s, each in ranked:
         if not each.is_stored and benefit_s <= GAIN_MIN * sum(one.original_s for one in each.candidates):
-            is_copied = any(COPYING in reason for one in each.candidates for reason in one.reasons)
-            why = ", for what the run writes there is copied, too" if is_copied else ""
+            said = [reason for one in each.candidates for reason in one.reasons]
+            why = ", for what the run writes there is copied, too" if any(COPYING in one for one in said) else ""
+            why = ", for the run writes it before it reads it" if any(OUTDATED in one for one in said) else why
             refused += _refused(each, f"gains less than {GAIN_MIN:.0%} over the file itself{why}")
             continue
         if not each.is_stored and (reason := _too_small(each)):

@@ -1,8 +1,9 @@
 """Which requests a set of replicas serves, and where: the requests of a file as its containers and the file get them.
 
 A read that lies in one block of a replica goes to that replica's container, the one of the smallest such block; a home
-also serves parts of reads and of writes; what is written goes to the copies that hold it, too. All else goes to the
-file. The parts of one request that lie side by side in a container are one request.
+also serves parts of reads and of writes; what is written goes to the copies that hold it, too. Copies that writes
+invalidate get none of them, and serve no read of a block that the requests write at all, before or after. All else goes
+to the file. The parts of one request that lie side by side in a container are one request.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from ..workload.requests import Requests
 from .blocks import Standing
 from .candidate import Candidate
+from .stale import Stale, mark_bytes
 
 Int = npt.NDArray[np.int64]
 
@@ -69,6 +71,12 @@ def served(program: Requests, replicas: Sequence[Candidate]) -> Served:
     offset, size = program["offset"].astype(np.int64), program["size"].astype(np.int64)
     reader, place = _whole(offset, size, standing)
     reader[program["write"] | (program["size"] <= 0)] = -1
+    is_invalidated = np.array([*(each.on_write == "invalidate" for each in replicas), False])
+    if is_invalidated.any():
+        wrote = moved[program["write"][moved]]
+        stale = Stale(offset[wrote], size[wrote], mark_bytes(int((offset + size).max(initial=0))))
+        # Of -1, by no replica, the last entry.
+        reader[is_invalidated[reader] & stale.touches(offset, size)] = -1
     left = _of(moved[reader[moved] < 0], offset, size)
     written = _of(moved[program["write"][moved]], offset, size)
     containers = []
@@ -78,7 +86,7 @@ def served(program: Requests, replicas: Sequence[Candidate]) -> Served:
         if each.is_home:
             mine, left = left.split(where)
             parts.append(mine)
-        else:
+        elif each.on_write == "update":
             parts.append(written.split(where)[0])
         containers.append(_together(parts).requests(program))
     return Served(left.requests(program), tuple(containers))

@@ -182,8 +182,8 @@ def read_standing(store: Store) -> Standing:
 
 
 def _as_laid(each: ReplicaSet) -> tuple[object, ...]:
-    """What a set holds, and where."""
-    return each.key, tuple(one.layout for one in each.candidates)
+    """What a set holds, where, and what writes do to it."""
+    return each.key, tuple((one.layout, one.on_write) for one in each.candidates)
 
 
 def _holds(copies: Mapping[str, Copies], containers: Mapping[str, object], each: ReplicaSet) -> bool:

@@ -1,5 +1,5 @@
-"""What managers chose, read from the `--json` of the run that chose it (docs/replicas/reference.md): the replicas of each,
-and RADAR's sets that stand.
+"""What managers chose, read from the `--json` of the run that chose it (docs/replicas/reference.md): the replicas of
+each, and RADAR's sets that stand.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..errors import PlanError, WorkloadError
 from ..files.fields import Fields, read_json
 from ..layout import Layout, parse_regions
 from ..plan import PlannedReplicas
+from ..plan.replicas import ON_WRITE
 from ..units import OFFSET_BYTES_MAX
 from .blocks import DIMS_MAX, Standing, StridedBlocks
 from .candidate import STANDS, VERSION, Candidate, Decision, ReplicaSet
@@ -141,6 +142,8 @@ def _candidate(fields: Fields) -> Candidate:
         space_bytes={name: space.integer(name, 0, OFFSET_BYTES_MAX) for name in space.data},
         build_s=0.0,
         reasons=STANDS,
+        # Earlier versions know no other.
+        on_write=fields.choice("on_write", ON_WRITE) if "on_write" in fields.data else ON_WRITE[0],
     )
 
 

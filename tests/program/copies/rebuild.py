@@ -40,7 +40,8 @@ def replica(chance: random.Random, size: int, targets: int) -> dict[str, Any]:
     order = chance.sample(range(targets), chance.randint(1, targets))
     stripes = [[target, GRANULE * chance.randint(1, 16)] for target in order]
     region = {"start": 0, "len": GRANULE * chance.randint(16, 256), "stripes": stripes}
-    return {"base": base, "block": block, "dims": dims, "regions": [region]}
+    on_write = chance.choice(["update", "invalidate"])
+    return {"base": base, "block": block, "dims": dims, "regions": [region], "on_write": on_write}
 
 
 def size_of(error: str) -> int:

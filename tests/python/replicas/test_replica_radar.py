@@ -89,6 +89,39 @@ def test_what_the_run_writes_there_is_copied_and_that_time_is_no_gain():
     )
 
 
+def test_copies_that_writes_invalidate_cost_no_copying_and_gain_nothing_where_the_run_has_written_before():
+    rows = [(r, "read", 2 * k * MIB + r * 64 * KIB, 4 * KIB) for r in range(2) for k in range(16)]
+    pattern = replace(accesses(rows), start_ns=2 * S, end_ns=3 * S)
+    (alone,) = decided([pattern], Setting(fusion())).chosen
+
+    def invalidated(*writes):
+        told = Writes(*(np.array(each, dtype=np.int64) for each in zip(*writes, strict=True)))
+        extent = Extent(32 * MIB, 128 * KIB, MIB, told)
+        return radar([pattern], Setting(fusion()), Room(), {"/d/f": extent}, RadarOptions(), "invalidate")
+
+    # Process 1 writes when the reads have begun; nothing of that is charged, or lost.
+    (late,) = invalidated((1, 0, 32 * MIB, 2 * S)).chosen
+    assert late == replace(alone, on_write="invalidate")
+    # Before them 100 bytes are written: 4 KiB of 128 KiB are stale, as marks have it; what no block has does not count.
+    (made,) = invalidated((0, 2 * MIB + 100, 100, S), (0, MIB, 4 * KIB, S)).chosen
+    assert made.on_write == "invalidate" and made.original_s == alone.original_s
+    assert made.gain_s == pytest.approx(alone.gain_s * 31 / 32) and made.benefit_s == pytest.approx(made.gain_s)
+    assert made.reasons == ("4.0 KiB of 128.0 KiB are written before they are read, so they gain nothing",)
+    (refused,) = invalidated((0, 0, 32 * MIB, S)).refused
+    assert refused.reason == "gains less than 10% over the file itself, for the run writes it before it reads it"
+
+
+def test_what_stands_to_which_writes_do_something_else_is_made_anew():
+    pattern = strided(4, 4 * KIB, MIB, 32)
+    (stood,) = decided([pattern]).sets
+    stored = RadarOptions(stored=(replace(stood, is_stored=True),))
+    again = radar([pattern], setting(), Room(), extents([pattern]), stored)
+    assert again.sets[0].is_stored and "stands already" in again.chosen[0].reasons
+    other = radar([pattern], setting(), Room(), extents([pattern]), stored, "invalidate")
+    assert [each.is_stored for each in other.sets] == [False] and other.chosen[0].on_write == "invalidate"
+    assert other.chosen[0].build_s > 0 and "stands already" not in other.chosen[0].reasons
+
+
 def test_what_is_read_in_order_already_gets_no_replica():
     """Section III.C, rows: large contiguous reads gain little or nothing."""
     for on in (Setting(fusion()), setting(4, 2)):

@@ -19,6 +19,7 @@ from stripewise.replicas.accesses import Extent, Found
 from stripewise.replicas.blocks import StridedBlocks, is_divisible
 from stripewise.replicas.serving import served
 from stripewise.replicas.simulated import simulate_served
+from stripewise.replicas.stale import Stale, mark_bytes
 from stripewise.workload.requests import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, target
 from test_cli import cluster_toml, stripewise
@@ -213,3 +214,29 @@ def test_bad_input_is_told_in_one_line(columns, cluster_toml, chosen, tmp_path):
     assert "--policy: does not go with --replicas" in " ".join(
         simulated(columns, cluster_toml, chosen, "--policy", "def", code=2).stderr.split()
     )
+
+
+def test_a_copy_that_writes_invalidate_is_not_written_and_serves_nothing_of_what_is():
+    copy = copy_of(StridedBlocks(0, 4096, ((8192, 4),)))
+    program = requests([(0, "read", 0, 100), (0, "write", 8192, 10), (0, "read", 8192, 100), (0, "read", 16384, 100)])
+    updated = served(program, [copy])
+    assert len(updated.containers[0]) == 4 and updated.containers[0]["write"].sum() == 1
+    invalidated = served(program, [replace(copy, on_write="invalidate")])
+    assert invalidated.containers[0]["start_ns"].tolist() == [0, 3] and len(invalidated.file) == 2
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 200), st.integers(1, 50)), max_size=12),
+    st.integers(0, 250), st.integers(1, 60), st.sampled_from((1, 8, 64)),
+)  # fmt: skip
+def test_stale_are_the_blocks_that_a_write_touches(writes, offset, size, block):
+    wrote = np.array(writes, dtype=np.int64).reshape(-1, 2)
+    touched = {at // block for start, length in writes for at in range(start, start + length)}
+    expected = bool(touched & {at // block for at in range(offset, offset + size)})
+    found = Stale(wrote[:, 0], wrote[:, 1], block).touches(np.array([offset]), np.array([size]))
+    assert found.tolist() == [expected]
+
+
+def test_blocks_of_marks_are_those_of_the_store():
+    """docs/formats.md: 2^20 blocks at most, of 4 KiB at least."""
+    assert [mark_bytes(size) for size in (0, 4096 << 20, (4096 << 20) + 1, 1 << 40)] == [4096, 4096, 8192, 1 << 20]

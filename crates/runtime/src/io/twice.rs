@@ -1,5 +1,5 @@
-//! Writes of files with copies that follow them: home and copies get the same bytes. They come from memory of our own, for the program's may change between the two writes,
-//! and nothing would ever make them the same again.
+//! Writes of files with copies that follow them: home and copies get the same bytes. They come from memory of our own, for the program's may change between
+//! the two writes, and nothing would ever make them the same again.
 
 use super::write_home;
 use crate::base::memory;

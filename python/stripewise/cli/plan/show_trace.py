@@ -89,7 +89,9 @@ def _copies(run: RunFacts, trace: Path) -> dict[str, FileCopies]:
         store = Store(Path(root))
         found = copies_of_files(store, [file.path for file in files])
         return {
-            file.path: FileCopies(root, each.replicas, each.bytes, each.stale_bytes, _blocks(store, file, each))
+            file.path: FileCopies(
+                root, each.replicas, each.bytes, each.stale_bytes, _blocks(store, file, each), each.invalidated
+            )
             for file in files
             if (each := found.get(file.path)) is not None
         }

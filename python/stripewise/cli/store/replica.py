@@ -26,9 +26,12 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         make_some = f"stripewise replicate TRACE --store {shlex.quote(str(store))}"
         typer.echo(printable(f"no copies; make some with '{make_some}'"))
         return
-    made = table("", "file", "replicas", "size", "state")
+    # Where all are updated, as without the option, nobody need be told.
+    with_on_write = any(each.invalidated for each in found)
+    made = table("", "file", "replicas", "size", "state", *(("on write",) if with_on_write else ()))
     for each in found:
-        made.add_row(printable(_called(each)), f"{each.replicas:,}", format_size(each.bytes), _state(each))
+        more = (each.on_write,) if with_on_write else ()
+        made.add_row(printable(_called(each)), f"{each.replicas:,}", format_size(each.bytes), _state(each), *more)
     stdout().print(made)
 
 

@@ -27,6 +27,8 @@ class Blocks:
     block: int
     dims: tuple[tuple[int, int], ...]
     layout: Layout
+    #: What writes of a managed file do to it: update, or invalidate.
+    on_write: str = "update"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True,
             "block": each.block,
             "dims": [list(loop) for loop in each.dims],
             "regions": to_indexes(each.layout.regions, cluster)["regions"],
+            "on_write": each.on_write,
         }
         for each in blocks
     ]

@@ -27,13 +27,22 @@ class Copies:
     replicas: int
     bytes: int
     state: str
-    #: Bytes of a managed file that were written without its copies since.
+    #: Bytes of a managed file that were written without some of its copies since.
     stale_bytes: int = 0
+    #: Replicas that a write leaves stale where it writes; it updates the others.
+    invalidated: int = 0
 
     @property
     def is_stale(self) -> bool:
         """Whether nobody may use them."""
         return self.state != IN_USE
+
+    @property
+    def on_write(self) -> str:
+        """What writes do to them, for people."""
+        if self.invalidated and self.invalidated < self.replicas:
+            return f"update {self.replicas - self.invalidated:,}, invalidate {self.invalidated:,}"
+        return "invalidate" if self.invalidated else "update"
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `replica ls --json`."""
@@ -42,6 +51,7 @@ class Copies:
             "name": self.name,
             "container": self.container,
             "replicas": self.replicas,
+            "invalidated": self.invalidated,
             "bytes": self.bytes,
             "stale_bytes": self.stale_bytes,
             "state": self.state,
@@ -54,7 +64,7 @@ def copies_of(store: Store) -> list[Copies]:
     found = [
         Copies(
             row["name"], row["path"], row["container"], int(row["replicas"]), int(row["bytes"]), row["state"],
-            int(row["stale_bytes"]),
+            int(row["stale_bytes"]), int(row["invalidated"]),
         )
         for row in rows
     ]  # fmt: skip
