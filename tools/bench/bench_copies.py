@@ -57,7 +57,7 @@ WRITE_BYTES = {"64k": 64 << 10, "1m": 1 << 20}
 
 
 def copies(scratch: Path, effort: Effort) -> list[dict[str, object]]:
-    """The entries `replica.nohit_added_ns`, `replica.hit_added_ns`, `replica.mpi_*` and `replica.write_update_*`."""
+    """The entries `replica.nohit_added_ns`, `replica.hit_added_ns`, `replica.mpi_*` and `replica.write_*`."""
     store, data = make_store(scratch / "copies", [(f"t{n}", "hdd", "dir", 0.0, 0.0, 0.0) for n in range(4)])
     rows = max(1, effort.file_mib // 2)
     without, small, array = (scratch / name for name in ("without-copies", "with-copies", "columns"))
@@ -84,7 +84,7 @@ def _entry(name: str, value: float, unit: str, baseline: str, ratio: float) -> d
     return {"name": name, "value": round(value, 4), "unit": unit, "baseline": baseline, "ratio": round(ratio, 3)}
 
 
-def _copy(store: Path, path: Path, sets: list[tuple[int, int, int]]) -> None:
+def _copy(store: Path, path: Path, sets: list[tuple[int, int, int]], on_write: str = "update") -> None:
     """Copies of sets of blocks: first byte, bytes of a block, how many, a row apart."""
     replicas = [
         {
@@ -92,6 +92,7 @@ def _copy(store: Path, path: Path, sets: list[tuple[int, int, int]]) -> None:
             "block": block,
             "dims": [[ROW_BYTES, count]],
             "regions": [{"start": 0, "len": 4 << 20, "stripes": [[target, 1 << 20] for target in range(4)]}],
+            "on_write": on_write,
         }
         for base, block, count in sets
     ]
@@ -122,21 +123,31 @@ def _behind_views(store: Path, array: Path, rows: int, effort: Effort) -> list[d
 
 
 def _writes(store: Path, data: Path, rows: int, effort: Effort) -> list[dict[str, object]]:
-    """A write that is also one of a copy, over two writes of files without copies."""
+    """A write that is also one of a copy, over two writes of files without copies; and one that invalidates a copy over
+    one write.
+    """
     size = rows * ROW_BYTES
     files = [data / name for name in ("copied", "one", "other")]
     for path in files:
         run(STRIPEWISE, "run", "--store", store, "--", "dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={rows}")
     _copy(store, files[0], [(0, size, 1)])
+
+    def turns(request: int) -> list[list[float]]:
+        """Median nanoseconds of a write to each of the files, turn by turn."""
+        command = [sys.executable, "-c", WRITES, size, request, 20 * rows, *files]
+        return [json.loads(run(STRIPEWISE, "run", "--store", store, "--", *command)) for _ in range(effort.turns)]
+
     entries = []
     for name, request in WRITE_BYTES.items():
-        ratios, told = [], [0.0, 0.0, 0.0]
-        for _ in range(effort.turns):
-            command = [sys.executable, "-c", WRITES, size, request, 20 * rows, *files]
-            told = json.loads(run(STRIPEWISE, "run", "--store", store, "--", *command))
-            ratios.append(told[0] / (told[1] + told[2]))
+        took = turns(request)
+        ratio, told = statistics.median(each[0] / (each[1] + each[2]) for each in took), took[-1]
         unit = f"times two writes of {request >> 10} KiB to managed files without copies, in the page cache"
         baseline = f"last turn {told[1]:,.0f} + {told[2]:,.0f} ns, with one copy {told[0]:,.0f} ns; goal 1.15"
-        ratio = statistics.median(ratios)
         entries.append(_entry(f"replica.write_update_{name}_ratio", ratio, unit, baseline, ratio / 1.15))
+    _copy(store, files[0], [(0, size, 1)], "invalidate")
+    took = turns(WRITE_BYTES["64k"])
+    ratio, told = statistics.median(2 * each[0] / (each[1] + each[2]) for each in took), took[-1]
+    unit = "times a write of 64 KiB to a managed file without copies, in the page cache"
+    baseline = f"last turn {told[1]:,.0f} and {told[2]:,.0f} ns, with one copy that writes invalidate {told[0]:,.0f} ns"
+    entries.append(_entry("replica.write_invalidate_64k_ratio", ratio, unit, baseline, ratio))
     return entries

@@ -134,6 +134,20 @@ def test_replicate_makes_what_writes_are_to_do_to_copies(managed: tuple[Store, P
         stripewise(*words, "--what-if", "--json", "--on-write", "invalidate", "--manager", "radar,h-pdla").out
     )
     assert {each["on_write"] for one in told["managers"] for each in one["replicas"]} == {"invalidate"}
+    stripewise(*words, "--on-write", "invalidate")
+    wrote = store.base / "wrote"
+    stripewise("run", "--trace", wrote, "--store", store.root, "--", "dd", "if=/dev/urandom", f"of={path}", "bs=4M",
+               "count=1", "conv=notrunc")  # fmt: skip
+    stripewise("collect", wrote)
+    (found,) = [
+        each
+        for each in json.loads(stripewise("show", wrote, "--json").out)["findings"]
+        if each["cause"] == "copied_writes"
+    ]
+    assert (
+        "leaves the copies stale where it writes" in found["evidence"][0]
+        and "4.0 MiB of them stale" in found["evidence"][1]
+    )
     assert "--on-write: 'drop' is not known" in stripewise(*words, "--on-write", "drop", code=2).err
 
 
