@@ -12,12 +12,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
+from ..errors import UsageError
 from ..preloaded import unload
 from .output import OneLineErrors
 from .signals import HANDLERS, ended_at_once, terminated
@@ -35,6 +37,18 @@ class WithColumns(TyperCommand):
         """Its first sentence, whole: lists of verbs wrap what does not fit, rather than cut it."""
         return super().get_short_help_str(SENTENCE_MAX)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """An empty path is refused: it would be the working directory, where a shell's variable was not set."""
+        if not ctx.resilient_parsing and "" in args:
+            given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in self.get_params(ctx):
+                value = given.get(parameter.name)
+                if "" in (value if isinstance(value, (list, tuple)) else [value]) and _takes_path(parameter):
+                    named = parameter.metavar or parameter.name
+                    shown = parameter.opts[0] if parameter.param_type_name == "option" else named
+                    raise UsageError(f"{shown}: is an empty path; give one, '.' for the working directory")
+        return list(super().parse_args(ctx, args))
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Made when help is asked for, and at no other time."""
         from .glossary import columns_help
@@ -42,6 +56,12 @@ class WithColumns(TyperCommand):
         _, _, verb = ctx.command_path.partition(" ")
         self.epilog = columns_help(verb)
         super().format_epilog(ctx, formatter)
+
+
+def _takes_path(parameter: Any) -> bool:
+    """Whether a parameter is of paths, or of files among other words."""
+    annotation, shown = parameter.type_descriptor.annotation, parameter.metavar or ""
+    return annotation is Path or Path in get_args(annotation) or "FILE" in shown or shown == "LAYOUT"
 
 
 class Verbs(TyperGroup):

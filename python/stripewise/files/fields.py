@@ -7,9 +7,11 @@ sentence naming file, key and cure, so that cluster.toml, store.toml, layouts an
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import math
 import os
+import select
 import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -65,10 +67,23 @@ def _parsed(
     store: Path | None,
 ) -> Any:
     try:
-        content = path.read_bytes() if store is None else read_part(store, str(path.relative_to(store)))
+        content = _given_bytes(path) if store is None else read_part(store, str(path.relative_to(store)))
     except OSError as error:
         raise raises(f"{path}: cannot be read ({error.strerror}); give {what}") from error
     return _decoded(content, path, raises, form, parse, cure)
+
+
+def _given_bytes(path: Path) -> bytes:
+    """The bytes of a file, or of a pipe such as a shell's `<(...)`; OSError for a FIFO that nobody writes to."""
+    with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        begin: bytes | None = b""
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            # None where somebody will write.
+            begin = file.read(select.PIPE_BUF)
+            if begin == b"":
+                raise OSError(errno.ENODATA, "a FIFO that nobody writes to")
+        os.set_blocking(file.fileno(), True)
+        return (begin or b"") + file.readall()
 
 
 def _decoded(

@@ -261,6 +261,8 @@ def _bytes(root: Path, name: str) -> bytes:
 def store_root(path: Path) -> Path:
     """The directory of the store at `path`, without links; ClusterError where there is none."""
     root = Path(os.path.realpath(path))
+    if str(root).startswith("/stripewise:"):
+        raise ClusterError(f"{path}: is a managed file and no store; 'stripewise store layout' of it names its store")
     if not os.path.lexists(root / "store.toml"):
         cure = "name one, or make one with 'stripewise init DIR...'"
         raise ClusterError(f"{root}: is not a store (it has no store.toml); {cure}")

@@ -68,7 +68,7 @@ def placed_at(path: Path, stores: dict[str, Store] | None = None) -> tuple[Store
     full = os.path.abspath(path)
     known = native.call("store_resolve", full)
     if not known:
-        raise StoreError(f"{full}: {_why_unplaced(full)}")
+        raise StoreError(f"{full}: {why_unplaced(full)}")
     root = str(known["store"])
     opened = {} if stores is None else stores
     if root not in opened:
@@ -76,12 +76,22 @@ def placed_at(path: Path, stores: dict[str, Store] | None = None) -> tuple[Store
     return opened[root], placed_in(opened[root], str(known["id"]), full)
 
 
-def _why_unplaced(full: str) -> str:
+def why_unplaced(full: str) -> str:
     """Why there is no managed file at a path, and the cure."""
+    for place in (full, *map(str, Path(full).parents)):
+        if os.path.lexists(os.path.join(place, "store.toml")):
+            listing = shlex.join(["stripewise", "store", "ls", place])
+            return f"belongs to the store {place} itself and is none of its files; '{listing}' lists those"
+        if os.path.lexists(os.path.join(place, "stripewise-target")):
+            return (
+                f"lies in {place}, a target of a store, and is no managed file; 'stripewise store ls STORE' lists those"
+            )
+    if os.path.islink(full) and not os.path.exists(full) and not os.readlink(full).startswith("/stripewise:"):
+        return "is a link that leads nowhere; name a managed file"
     if os.path.isdir(full):
         root = next(_stores_in(full), None)
         listing = shlex.join(["stripewise", "store", "find", root or "STORE", f"{full.rstrip('/')}/**"])
-        return f"is a directory, and only files have a layout; name files in it: {listing}"
+        return f"is a directory; name files in it: {listing}"
     if os.path.lexists(full):
         return "is in no store; 'stripewise store ls STORE' lists what is"
     return "does not exist; check the path"

@@ -20,6 +20,7 @@ from ..units import format_size
 from . import trust
 from .config import check_untuned
 from .layouts import named_layout
+from .placed import why_unplaced
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
 
@@ -27,6 +28,8 @@ from .store import Store
 TARGETS_SHOWN = 8
 #: What a work that is tried again gives at last.
 Done = TypeVar("Done")
+#: Where files have no bytes of their own.
+_OF_THE_KERNEL = ("/proc/", "/sys/")
 #: Between two looks whether a file is still open, seconds.
 WAIT_S = 0.1
 
@@ -35,8 +38,7 @@ def store_of(path: Path) -> tuple[Store, str]:
     """The store and id of the managed file that `path` leads to."""
     found = native.call("store_resolve", os.path.abspath(path))
     if not found:
-        what = "does not exist" if not os.path.lexists(path) else "is not a managed file"
-        raise StoreError(f"{path}: {what}; see 'stripewise store ls'")
+        raise StoreError(f"{path}: {why_unplaced(os.path.abspath(path))}")
     trust.require(Path(found["store"]), path)
     return Store(Path(found["store"])), str(found["id"])
 
@@ -59,6 +61,9 @@ def plain_files(store: Store, directory: Path) -> Iterator[Path]:
     own = {os.path.realpath(each) for each in (store.root, *(target.path for target in store.config.cluster.targets))}
     if not directory.is_dir():
         raise StoreError(f"{directory}: is not a directory; give single files without -r")
+    here = Path(os.path.realpath(directory))
+    if (inside := next((each for each in own if here.is_relative_to(each)), None)) is not None:
+        raise StoreError(f"{directory}: lies in {inside}, which belongs to the store; name a directory elsewhere")
     for place, directories, names in os.walk(directory):
         directories[:] = sorted(name for name in directories if os.path.realpath(os.path.join(place, name)) not in own)
         for name in sorted(names):
@@ -96,6 +101,10 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
         raise StoreError(
             f"{path}: describes the targets of the store {store.root}, and commands that take it with --cluster could "
             "not read it there; leave it plain"
+        )
+    if str(Path(os.path.realpath(path.parent), path.name)).startswith(_OF_THE_KERNEL):
+        raise StoreError(
+            f"{path}: lies on no disk, for the kernel makes it up as it is read; copy it, and adopt the copy"
         )
     try:
         return _adopted(store, path, layout, lease)

@@ -102,6 +102,8 @@ def trace_file(path: Path) -> Path:
         raise WorkloadError(f"{path}: is a managed file and no trace; {shown}")
     if not path.exists():
         raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
+    if not path.is_file():
+        raise WorkloadError(f"{path}: is no trace; give the directory that 'stripewise collect' wrote")
     return path
 
 

@@ -391,7 +391,7 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
         "hard links": "2 hard links",
         "in the store": "belongs to the store",
         "no room": "KiB in the store, beside itself",
-        "not a file of a store": "not a managed file",
+        "not a file of a store": "is in no store",
     }[kind]
     if kind == "missing":
         words[-1] = store.plain / "none"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -117,3 +119,73 @@ def test_what_is_wrong_in_a_workload_is_an_error_of_the_workload() -> None:
         native.call("workload_info", "{}")
     with pytest.raises(errors.WorkloadError, match=r"^/none/at/all"):
         native.call("trace_collect", "/none/at/all", "/none/at/all", False)
+
+
+#: Verbs that take a file, which stands for {}; of the store {store}, with a file {file}.
+TAKING_A_FILE = [
+    "store layout {}",
+    "store set-layout {} --targets t0",
+    "store set-layout {file} --layout {}",
+    "store set-layout {file} --like {}",
+    "store adopt --store {store} {}",
+    "store adopt --store {store} -r {}",
+    "store export {}",
+    "store export {file} --to {}",
+    "store cat {}",
+    "store relink {}",
+    "store scrub {}",
+    "store drain {} t0",
+    "store template add {store} /none/ --like {}",
+    "store template add {store} /none/ --layout {}",
+    "store replica rm {store} {}",
+    "replicate {} --store {store}",
+    "apply {} --store {store}",
+    "undo {} --dry-run",
+]
+#: Paths where no such file can be, and what any verb says of one.
+ODD = [
+    "/proc/self/status",
+    "/dev/null",
+    "directory",
+    "socket",
+    "fifo",
+    "dangling",
+    "loop",
+    "a\nline",
+    "",
+    "part",
+    "object",
+]
+
+
+@pytest.mark.parametrize("verb", TAKING_A_FILE)
+def test_an_odd_path_is_one_clear_error_of_every_verb(verb: str, make_store: Maker, monkeypatch) -> None:
+    store = make_store([Target("t0"), Target("t1")])
+    store.check_at_end = False
+    store.run("cp", "/etc/passwd", store.data / "f")
+    place = store.base / "odd"
+    place.mkdir()
+    # An empty path must not be the working directory.
+    monkeypatch.chdir(place)
+    (place / "directory").mkdir()
+    os.mkfifo(place / "fifo")
+    (place / "dangling").symlink_to("/nowhere")
+    (place / "loop").symlink_to(place / "loop")
+    (place / "stays").write_text("plain")
+    with socket.socket(socket.AF_UNIX) as listening:
+        # A socket's path is short.
+        listening.bind("socket")
+    identity, layout = file_of(store)
+    odd = {"part": layout.parent, "object": next((store.base / "targets").glob(f"*/{identity}.data"))}
+    for name in ODD:
+        path = str(odd.get(name) or (name if name.startswith("/") else name and place / name))
+        words = [word.format(path, store=store.root, file=store.data / "f") for word in verb.split()]
+        if (name, words[-2]) == ("a\nline", "--to") or (name, words[-2]) == ("directory", "-r"):
+            continue
+        said = stripewise(*words, code=None, timeout_s=20)
+        assert said.code in (1, 2) and said.err.startswith("stripewise: "), (name, said.report)
+        assert said.err.count("\n") == 1 and "Traceback" not in said.err, (name, said.report)
+        assert "internal error" not in said.err and any(cure in said.err for cure in ("; ", ", ")), (name, said.report)
+        if name == "":
+            assert "is an empty path; give one" in said.err, said.report
+    assert not (place / "stays").is_symlink() and (store.data / "f").is_symlink()
