@@ -88,9 +88,7 @@ impl fmt::Display for StoreError {
                     io::ErrorKind::PermissionDenied => "check owner and mode, or run as the store's owner",
                     io::ErrorKind::ReadOnlyFilesystem => "mount its file system writable",
                     io::ErrorKind::StorageFull => "free space there",
-                    _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                        "its links lead in a circle: name the file itself"
-                    }
+                    _ if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => "its links lead in a circle: name the file itself",
                     _ => "check the file system and try again",
                 };
                 write!(f, "could not {doing} {}: {source}; {cure}", path.display())
