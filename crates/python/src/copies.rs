@@ -1,32 +1,50 @@
-//! Copies of files for Python: made, listed, dropped.
+//! Copies of files for Python: made, in the programs' way no more than a mover is, listed, dropped.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
 use serde_json::json;
-use stripewise_store::admin::copies::make::{Options, make};
+use stripewise_store::admin::StoreError;
+use stripewise_store::admin::copies::make::make;
 use stripewise_store::admin::copies::spec::ReplicasJson;
 use stripewise_store::admin::copies::{list, remove};
+use stripewise_store::admin::moves::throttle::{Options, Order, Throttle};
 use stripewise_store::admin::transfer::places::place;
 
 use crate::store::{as_json, text, with_store};
 
 /// Makes copies of a file, in place of earlier ones: {"name", "container", "replicas", "bytes", "seconds"}. `spec_json` is {"replicas": [{"base",
-/// "block", "dims", "regions", "on_write"}]}. A signal whose handler raises stops it, and nothing is left.
+/// "block", "dims", "regions", "on_write"}]}; `limits_json` is as a mover's. A signal whose handler raises stops it, and nothing is left.
 #[pyfunction]
-#[pyo3(signature = (store, path, spec_json, lease=true, bytes_per_s=0))]
-fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: String, lease: bool, bytes_per_s: u64) -> PyResult<String> {
-    with_store(py, &store, |s| {
+#[pyo3(signature = (store, path, spec_json, lease=true, limits_json=String::from("{}")))]
+fn store_copies_make(py: Python<'_>, store: PathBuf, path: PathBuf, spec_json: String, lease: bool, limits_json: String) -> PyResult<String> {
+    let raised = Arc::new(Mutex::new(None));
+    let theirs = Arc::clone(&raised);
+    let watch = move |_: &_| match Python::attach(|py| py.check_signals()) {
+        Ok(()) => Order::Go,
+        Err(e) => {
+            theirs.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+            Order::Stop
+        }
+    };
+    let made = with_store(py, &store, |s| {
         let begin = Instant::now();
-        let mut step = |_, _| s.go_on().is_ok();
-        let made = make(s, &place(&path)?, &ReplicasJson::parse(&spec_json)?, Options { lease, bytes_per_s }, &mut step)?;
+        let limits: Options = serde_json::from_str(&limits_json)
+            .map_err(|e| StoreError::Invalid(format!("limits of making copies: {e}; see Options in throttle.rs")))?;
+        let mut throttle = Throttle::new(limits, s.run()?, Box::new(watch));
+        let made = make(s, &place(&path)?, &ReplicasJson::parse(&spec_json)?, lease, &mut throttle)?;
         let mut value = as_json(&made)?;
         if let Some(object) = value.as_object_mut() {
             object.insert("seconds".into(), json!(begin.elapsed().as_secs_f64()));
         }
         Ok(text(&value))
-    })
+    });
+    match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(e) => Err(e),
+        None => made,
+    }
 }
 
 /// The copies of a store: {"copies": [{"name", "path", "container", "replicas", "invalidated", "bytes", "stale_bytes", "state"}]}.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..limits import Limits
 from ..units import parse_size
 
 
@@ -82,17 +83,17 @@ COMMAND_SETTINGS = {"allow_interspersed_args": False}
 
 @dataclass(frozen=True, kw_only=True)
 class MoverOptions:
-    """What a mover may take while programs run."""
+    """What whoever moves files or makes copies may take while programs run."""
 
     bandwidth: BandwidthOption = None
     max_slowdown: SlowdownOption = SLOWDOWN
 
     @property
-    def bytes_per_s(self) -> int:
-        """The most that is copied in a second; 0 without a limit."""
-        return 0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth")
+    def limits(self) -> Limits:
+        """The same as numbers. Raises UsageError for a bad one."""
+        return Limits(0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth"), self.max_slowdown)
 
     def words(self) -> list[str]:
         """The same on the command line of another mover. Raises UsageError for a bad one."""
-        limit = [] if self.bandwidth is None else ["--bandwidth", str(self.bytes_per_s)]
+        limit = [] if self.bandwidth is None else ["--bandwidth", str(self.limits.bandwidth_bytes_per_s)]
         return ["--max-slowdown", str(self.max_slowdown), *limit]

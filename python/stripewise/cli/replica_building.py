@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from ..errors import StoreError
+from ..limits import Limits
 from ..replicas import Decision, Refused
 from ..replicas.accesses import Extent
 from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
@@ -26,10 +27,10 @@ FILES_MAX = 8
 
 @dataclass(frozen=True)
 class Making:
-    """How copies are made: under a lease or without, at most so many bytes per second (0: unlimited)."""
+    """How copies are made: under a lease or without, and what they may take from programs that run."""
 
     lease: bool
-    bytes_per_s: int
+    limits: Limits
 
 
 def build_chosen(
@@ -64,7 +65,7 @@ def build_chosen(
         for stands in built:
             typer.echo(wrapped(printable(_made(stands))))
     with standing(lambda: _stands(built)):
-        for outcome in build_all(turn.store, chosen, extents, making.lease, making.bytes_per_s):
+        for outcome in build_all(turn.store, chosen, extents, making.lease, making.limits):
             if isinstance(outcome, Built):
                 built.append(outcome)
                 if said is None:

@@ -46,7 +46,7 @@ from ..workload.copied import copied_in, copied_text
 from ..workload.layouts import store_of_trace
 from ..workload.trace import partial_reasons, run_end, trace_file
 from .arguments import flattened
-from .options import BandwidthOption, JsonOption, names_completed
+from .options import JsonOption, MoverOptions, names_completed
 from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
 from .plan.options import FileOptions, say_of_trace
 from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
@@ -188,7 +188,6 @@ class BuildOptions:
     without_lease: Annotated[
         bool, typer.Option("--without-lease", help="Take no lease: you make sure that no program writes the files.")
     ] = False
-    bandwidth: BandwidthOption = None
     watch: Annotated[
         bool, typer.Option("--watch", help="Take up each collected trace in the directory TRACE, and those to come.")
     ] = False
@@ -209,11 +208,9 @@ class BuildOptions:
                 "--what-if to compare them"
             )
 
-    def made(self) -> Making:
+    def making(self, mover: MoverOptions) -> Making:
         """As `build_all` takes it. Raises UsageError for a bad one."""
-        return Making(
-            not self.without_lease, 0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth")
-        )
+        return Making(not self.without_lease, mover.limits)
 
 
 @flattened
@@ -224,6 +221,7 @@ def replicate(
     managers: ManagerOptions,
     place: PlaceOptions,
     files: FileOptions,
+    mover: MoverOptions,
     json: JsonOption = False,
 ) -> None:
     """Copy what a run reads, in its order of access.
@@ -237,15 +235,19 @@ def replicate(
     if place.layer not in LAYERS:
         raise UsageError(f"--layer: '{place.layer}' is not known; give one of {', '.join(LAYERS)}")
     building.check(managers.names(), place.store, json)
+    making = building.making(mover)
     if building.watch and place.store is not None:
-        take_up_all(trace, Store(place.store), lambda each: _take_up(each, building, managers, place, files, json))
+        take_up_all(
+            trace, Store(place.store), lambda each: _take_up(each, building, making, managers, place, files, json)
+        )
         return
-    _take_up(trace, building, managers, place, files, json)
+    _take_up(trace, building, making, managers, place, files, json)
 
 
 def _take_up(
     trace: Path,
     building: BuildOptions,
+    making: Making,
     managers: ManagerOptions,
     place: PlaceOptions,
     files: FileOptions,
@@ -253,7 +255,6 @@ def _take_up(
 ) -> None:
     """One trace."""
     names, options, given = managers.names(), managers.made(), [by_hand(each) for each in place.pattern or ()]
-    making = building.made()
     cluster = place.priced_on(trace)
     with contextlib.ExitStack() as held:
         turn = None

@@ -11,26 +11,19 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from .. import errors, native
 from ..layout import Region, to_indexes
+from ..limits import Limits
 from ..store import Store
 from ..store.config import check_untuned
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a mover may take: bytes per second (0: all), and how much slower programs may become (0: no matter)."""
-
-    bandwidth_bytes_per_s: int = 0
-    max_slowdown: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,7 @@ class MoverSession:
     def __enter__(self) -> MoverSession:
         if self._head.get("verb") != "tune":
             check_untuned(self.store.root)
-        options, head = json.dumps(asdict(self.limits)), json.dumps(self._head)
+        options, head = self.limits.as_json(), json.dumps(self._head)
         self._native = native.call("MoveSession", str(self.store.root), options, head, self._look)
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING:

@@ -15,11 +15,12 @@ from typing import Any
 from .. import native
 from ..errors import NoSpaceError, StoreError
 from ..layout import Region, Stripes, repetitions
+from ..limits import Limits
 from ..plan import Plan
 from ..store import Store
 from ..store.room import room_bytes
 from ..units import format_size
-from .mover_session import Limits, MoverSession
+from .mover_session import MoverSession
 
 #: What the native module says of a file that moves in pieces too large for any target beside what lies there.
 IN_THE_WAY = "no target has room to keep it while it moves"

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError
+from ..limits import Limits
 from ..store import Store
 from ..store.copies.build import Blocks, Built, build, layout_from
 from .accesses import Extent, Found
@@ -50,7 +51,7 @@ def build_all(
     chosen: Iterable[Candidate],
     extents: Mapping[str, Extent],
     lease: bool,
-    bytes_per_s: int,
+    limits: Limits,
 ) -> Iterator[Built | list[Skipped]]:
     """Builds the copies among them, all of a file at once, and says of each file what was made and what not."""
     by_file: dict[str, list[Candidate]] = {}
@@ -71,7 +72,7 @@ def build_all(
         try:
             # The link of a managed file leads to no file that the kernel finds.
             full = os.path.abspath(path) if root_of(path) is not None else os.path.realpath(path)
-            yield build(store, full, blocks, lease, bytes_per_s)
+            yield build(store, full, blocks, lease, limits)
         except StoreError as error:
             yield _skipped(copies, str(error), is_error=True)
 

@@ -17,7 +17,8 @@ from rig import STRIPEWISE, Maker, Result, Store, Target, dirs, execute, region,
 from stripewise.errors import InUseError
 from stripewise.files.parts import locked_part
 from stripewise.layout import Stripes
-from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise.limits import Limits
+from stripewise.moving.mover_session import MoverSession
 from stripewise.store import Store as Opened
 from stripewise.store.config import TUNE_LOCK
 

@@ -27,8 +27,9 @@ from rig import (
 from test_migrate import check, read
 
 from stripewise.cli.store import targets
+from stripewise.limits import Limits
 from stripewise.moving import retarget
-from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise.moving.mover_session import MoverSession
 from stripewise.store import Store as Opened
 
 ACKED, RANDOPS = NATIVE / "acked", NATIVE / "randops"
@@ -158,7 +159,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from stripewise.moving import retarget
-from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise.limits import Limits
+from stripewise.moving.mover_session import MoverSession
 from stripewise.store import Store
 root, last = Path(sys.argv[1]), int(sys.argv[2])
 count = 0
@@ -267,7 +269,8 @@ def test_a_drain_that_is_stopped_counts_what_it_moved_of_the_file_under_way(make
     file, content = write(store, "m" * 24, 24)
     opened = Opened(store.root)
     opened = retarget.write_config(opened, retarget.with_state(opened, "t1", "draining"))
-    with MoverSession(opened, {"verb": "drain"}, Limits()) as session:
+    # Slower than it is asked whether to go on.
+    with MoverSession(opened, {"verb": "drain"}, Limits(40 << 20)) as session:
 
         def stop(done_bytes: int, _: int) -> None:
             session.signal = signal.SIGINT if done_bytes else None

@@ -17,8 +17,8 @@ import pytest
 from hostile import MALLORY, Realm, as_user, chown_all, create_for, needs_root
 from rig import SOAK, STRIPEWISE, Maker, Store, dirs, execute, is_managed, stripewise, talking
 
-from stripewise import native
-from stripewise.moving.mover_session import Limits, MoverSession
+from stripewise import limits, native
+from stripewise.moving.mover_session import MoverSession
 from stripewise.store import Store as Opened
 from stripewise.store.undo import run as whole
 
@@ -466,7 +466,7 @@ def test_the_directory_for_orphans_is_made_and_what_stays_is_named(make_store: M
     (store.data / "f").unlink()
     (store.root.parent / "another.toml").write_text(dirs(1)[0].toml(store.base))
     (store.root.parent / "mine.toml").write_text(store.cluster.read_text())
-    with MoverSession(Opened(store.root), {"verb": "set-layout"}, Limits()):
+    with MoverSession(Opened(store.root), {"verb": "set-layout"}, limits.Limits()):
         said = undo(store, "--orphans", store.base / "new", code=1).err
         assert f"process {os.getpid()} is moving files of the store (set-layout)" in said, said
     said = undo(store, "--orphans", store.base / "new").out

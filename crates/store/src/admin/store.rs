@@ -10,7 +10,7 @@ use stripewise_target::text::parse_id;
 
 use super::error::{Context, Result, StoreError};
 use super::ids::{id_text, path_of};
-use super::medium::{Medium, Root, read_small};
+use super::medium::{DevicesMap, Medium, Root, read_small};
 use crate::bin::{BinError, StoreView};
 use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
 
@@ -176,6 +176,15 @@ impl<'m> Store<'m> {
 
     pub fn run_dir(&self) -> PathBuf {
         self.root.join("run")
+    }
+
+    /// The clocks of its devices, where moves and copies are counted; made where there are none yet and a target is emulated.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn clocks(&self) -> Result<Option<Box<dyn DevicesMap>>> {
+        let (run, is_emulated) = (self.run_dir(), self.targets.iter().any(|target| target.kind.is_emulated()));
+        self.medium.devices(&run, self.targets.len(), is_emulated).doing("map the device clocks in", &run)
     }
 
     /// This boot's id.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use stripewise_store::admin::check::findings::{Options as Check, Severity};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::copies::list::{State, list};
-use stripewise_store::admin::copies::make::{Options, make};
+use stripewise_store::admin::copies::make::make;
 use stripewise_store::admin::copies::remove;
 use stripewise_store::admin::copies::spec::{OnWriteJson, ReplicaJson, ReplicasJson};
 use stripewise_store::admin::fake::FakeDisk;
@@ -88,7 +88,7 @@ pub fn columns() -> ReplicasJson {
 }
 
 pub fn make_them(disk: &FakeDisk) -> Result<(), StoreError> {
-    make(&Store::open(disk, &root())?, &path(), &columns(), Options::default(), &mut |_, _| true).map(drop)
+    make(&Store::open(disk, &root())?, &path(), &columns(), true, &mut |_, _| true).map(drop)
 }
 
 fn name(disk: &FakeDisk) -> String {
@@ -299,7 +299,7 @@ fn a_file_that_changes_on_the_way_gets_no_copies() {
         }
         true
     };
-    let made = make(&store, &path(), &columns(), Options::default(), &mut cut);
+    let made = make(&store, &path(), &columns(), true, &mut cut);
     assert!(matches!(made, Err(StoreError::InUse(e)) if e.contains("was changed while it was being copied")));
     assert!(is_nothing_left(&disk));
     disk.open(&path(), Open::Write).unwrap().set_len(SIZE as u64).unwrap();
@@ -318,7 +318,7 @@ fn a_file_is_left_alone_for_two_seconds_first() {
 fn who_is_told_to_stop_stops_and_leaves_nothing() {
     let disk = plain();
     let store = Store::open(&disk, &root()).unwrap();
-    assert!(matches!(make(&store, &path(), &columns(), Options::default(), &mut |done, _| done == 0), Err(StoreError::Stopped(_))));
+    assert!(matches!(make(&store, &path(), &columns(), true, &mut |done, _| done == 0), Err(StoreError::Stopped(_))));
     assert!(is_nothing_left(&disk));
     assert_eq!(violation(&disk, Some(false)), None);
 }
@@ -334,7 +334,7 @@ fn nobody_moves_a_container_while_it_is_filled() {
         refused += usize::from(matches!(moved, Err(StoreError::InUse(_))));
         true
     };
-    make(&store, &path(), &columns(), Options::default(), &mut move_it).unwrap();
+    make(&store, &path(), &columns(), true, &mut move_it).unwrap();
     assert_eq!(refused, 4);
     let id = store.ids().unwrap()[0];
     apply::apply(&store, id, &even(1, 16 * K, 4 * K), &mut Unguided).unwrap();
@@ -433,7 +433,7 @@ proptest! {
         let disk = disk_with(&bytes);
         let store = Store::open(&disk, &root()).unwrap();
         let spec = ReplicasJson { replicas };
-        let made = make(&store, &path(), &spec, Options::default(), &mut |_, _| true).unwrap();
+        let made = make(&store, &path(), &spec, true, &mut |_, _| true).unwrap();
         prop_assert_eq!(made.replicas, spec.replicas.len());
         let blocks: u64 = spec.replicas.iter().map(|r| r.dims.iter().map(|(_, count)| count).product::<u64>()).sum();
         prop_assert_eq!(wrong_bytes(&disk, &store, &bytes, &spec), Ok(blocks as usize));

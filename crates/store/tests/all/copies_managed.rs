@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use stripewise_store::admin::check::findings::{Options as Check, Severity};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::copies::list::{State, list};
-use stripewise_store::admin::copies::make::{Earlier, Options, make};
+use stripewise_store::admin::copies::make::{Earlier, make};
 use stripewise_store::admin::copies::remove;
 use stripewise_store::admin::fake::FakeDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Meetings, Names, Open, read_small};
 use stripewise_store::admin::metadata::data;
+use stripewise_store::admin::moves::guide::Guide;
 use stripewise_store::admin::transfer::{adopt, export};
 use stripewise_store::admin::{Store, StoreError};
 use stripewise_store::copies::{BUILDING, IN_USE, Original, RECORD_BYTES_MAX, Record, state_in};
@@ -248,6 +249,20 @@ fn each_fsync_is_needed() {
     }
 }
 
+/// A guide that has little copied at once, and does something before each chunk.
+struct InSmallSteps<F>(F);
+
+impl<F: FnMut()> Guide for InSmallSteps<F> {
+    fn chunk_bytes(&self) -> u64 {
+        64 << 10
+    }
+
+    fn moved(&mut self, _done: u64, _total: u64) -> bool {
+        (self.0)();
+        true
+    }
+}
+
 #[test]
 fn a_program_that_writes_at_any_step_of_the_making_is_never_answered_by_a_copy() {
     let (patch, at) = (vec![0xab; 9_000], 20_000);
@@ -255,13 +270,18 @@ fn a_program_that_writes_at_any_step_of_the_making_is_never_answered_by_a_copy()
         let disk = managed();
         let mut asked = 0;
         let store = Store::open(&disk, &root()).unwrap();
-        let made = make(&store, &path(), &columns(), Options { bytes_per_s: 640 << 10, ..Options::default() }, &mut |_, _| {
-            asked += 1;
-            if asked == step + 1 {
-                write(&disk, at, &patch);
-            }
-            true
-        });
+        let made = make(
+            &store,
+            &path(),
+            &columns(),
+            true,
+            &mut InSmallSteps(|| {
+                asked += 1;
+                if asked == step + 1 {
+                    write(&disk, at, &patch);
+                }
+            }),
+        );
         made.unwrap();
         let given = wrong_bytes(&disk, &store).unwrap_or_else(|e| panic!("written at step {step}: {e}"));
         assert!(given > 0);
@@ -293,7 +313,7 @@ fn what_was_written_does_not_count_in_another_boot_and_the_rest_does() {
 #[test]
 fn the_same_copies_are_left_alone_until_the_file_is_written() {
     let disk = with_copies();
-    let again = || make(&Store::open(&disk, &root()).unwrap(), &path(), &columns(), Options::default(), &mut |_, _| true).unwrap().earlier;
+    let again = || make(&Store::open(&disk, &root()).unwrap(), &path(), &columns(), true, &mut |_, _| true).unwrap().earlier;
     assert_eq!(again(), Earlier::Same);
     write(&disk, 100, b"another text");
     assert_eq!(again(), Earlier::Replaced);

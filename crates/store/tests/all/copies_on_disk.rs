@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use stripewise_store::admin::copies::list::{State, list};
-use stripewise_store::admin::copies::make::{Earlier, Made, Options, make};
+use stripewise_store::admin::copies::make::{Earlier, Made, make};
 use stripewise_store::admin::copies::remove;
 use stripewise_store::admin::copies::spec::{OnWriteJson, ReplicaJson, ReplicasJson};
 use stripewise_store::admin::disk::RealDisk;
@@ -38,7 +38,7 @@ impl Rig {
     }
 
     fn make(&self, path: &Path) -> Result<Made> {
-        make(&self.store, path, &columns(), Options::default(), &mut |_, _| true)
+        make(&self.store, path, &columns(), true, &mut |_, _| true)
     }
 
     fn states(&self) -> Vec<State> {
@@ -100,7 +100,7 @@ fn the_same_copies_are_left_alone_while_they_count_and_lie_where_they_are_wanted
     // Other blocks, a touched file, a lost object: each is made anew, and said to replace what stood.
     let mut other = columns();
     other.replicas[0].block = 400;
-    let mut before = make(&rig.store, &rig.file(), &other, Options::default(), &mut |_, _| true).unwrap();
+    let mut before = make(&rig.store, &rig.file(), &other, true, &mut |_, _| true).unwrap();
     assert!(before.earlier == Earlier::Replaced && before.container != first.container);
     for lose in [false, false, true] {
         let id = rig.store.ids().unwrap()[0];
@@ -118,7 +118,7 @@ fn the_same_copies_are_left_alone_while_they_count_and_lie_where_they_are_wanted
     fs::rename(&there, &away).unwrap();
     let disk = RealDisk::new();
     let anew = Store::open(&disk, &rig.store.root).unwrap();
-    let refused = make(&anew, &rig.file(), &columns(), Options::default(), &mut |_, _| true).unwrap_err();
+    let refused = make(&anew, &rig.file(), &columns(), true, &mut |_, _| true).unwrap_err();
     assert!(matches!(&refused, StoreError::Damaged(why) if why.contains("is away")), "{refused:?}");
     fs::rename(&away, &there).unwrap();
     assert_eq!(rig.make(&rig.file()).unwrap(), Made { earlier: Earlier::Same, ..before });

@@ -10,7 +10,6 @@ import typer
 
 from ...errors import ClusterError, PlanError
 from ...layout import Layout
-from ...moving.mover_session import Limits
 from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
@@ -49,7 +48,6 @@ def apply(
     Programs may keep using the files; memory-mapped files are not moved. A plan that found no faster layout than DEF
     leaves the files where they lie.
     """
-    limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     decided = read_plan(plan)
     why = "" if anyway else why_left(decided)
     if why and not decided.leave:
@@ -76,7 +74,7 @@ def apply(
         result = Applied(0, 0, 0.0)
     else:
         with progress("moving") as step:
-            result = apply_plan(opened, decided, ids, limits, step)
+            result = apply_plan(opened, decided, ids, mover.limits, step)
     anew = wanted if result.signal is None else {}
     for glob, layout in anew.items():
         templates.add_layout(opened.root, glob, layout)
@@ -111,7 +109,7 @@ def apply(
         raise typer.Exit(128 + result.signal)
     if copies is not None:
         with turn_of(opened, digest_of(plan), False) as turn:
-            making = Making(True, mover.bytes_per_s)
+            making = Making(True, mover.limits)
             build_chosen(turn, turn.beside_others(copies), {}, making, said if json else None)
 
 

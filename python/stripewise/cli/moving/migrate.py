@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ...errors import PlanError, StoreError
-from ...moving.mover_session import Limits, MoverSession
+from ...moving.mover_session import MoverSession
 from ...moving.plan_follower import NOT_THERE, PlanFollower, Result, clock_of, plan_digest
 from ...moving.schedule import Schedule, limited_targets, parse_windows
 from ...plan import Plan, read_plan
@@ -57,7 +57,6 @@ def migrate(
 
     Programs may run meanwhile; 'stripewise mover' shows and steers the moves.
     """
-    limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     chosen = None if clock.windows is None else parse_windows(clock.windows)
     opened, patience_s = Store(store), parse_age(patience, "--patience")
     decided = read_plan(plan)
@@ -69,7 +68,7 @@ def migrate(
     if resumed_after_s is not None:
         _complain(f"resuming a killed mover, {resumed_after_s:.1f} s after the program started")
     head = {"verb": "migrate", "plan": str(plan.absolute()), "plan_sha256": digest, "begun_unix": begun}
-    with progress("moving") as step, MoverSession(opened, head, limits, step) as session:
+    with progress("moving") as step, MoverSession(opened, head, mover.limits, step) as session:
         result = PlanFollower(
             opened, decided, schedule, session, _complain, begun, clock.now, patience_s, clock.missing_ok
         ).run()

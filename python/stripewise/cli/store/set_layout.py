@@ -9,7 +9,7 @@ import typer
 
 from ...errors import UsageError
 from ...layout import Layout
-from ...moving.mover_session import Limits
+from ...limits import Limits
 from ...moving.plan_applier import Applied, Wanted, lay_out
 from ...store import Store
 from ...store.placed import PlacedFile, check_room, placed_at, placed_in
@@ -47,10 +47,9 @@ def set_layout(
     layouts = {root: wanted.of(store.config) for root, store in stores.items()}
     for root, store in stores.items():
         check_room(store, [(file, layouts[root]) for file in found[root].values()])
-    limits = Limits(mover.bytes_per_s, mover.max_slowdown)
     done = []
     for root, store in stores.items():
-        applied = _move(store, list(found[root].values()), layouts[root], limits)
+        applied = _move(store, list(found[root].values()), layouts[root], mover.limits)
         done.append((root, applied))
         if applied.signal is not None:
             break

@@ -12,8 +12,9 @@ import typer
 from ...cluster import CLASSES, Target
 from ...devices import find, shared
 from ...errors import InUseError, StoreError, UsageError
+from ...limits import Limits
 from ...moving import retarget
-from ...moving.mover_session import Limits, MoverSession
+from ...moving.mover_session import MoverSession
 from ...moving.retarget import Swept
 from ...setup.remarks import on_one_device
 from ...store import Store, plans
@@ -24,13 +25,8 @@ from ..output import print_json, printable, progress, say
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
 
-
 #: Why a target of another class has lent its figures.
 _WITHOUT = "for the store has no active target of class {}"
-
-
-def _limits(mover: MoverOptions) -> Limits:
-    return Limits(mover.bytes_per_s, mover.max_slowdown)
 
 
 def _complain(text: str) -> None:
@@ -121,7 +117,7 @@ def drain(
     try:
         with (
             progress("draining") as step,
-            MoverSession(opened, {"verb": "drain", "target": target}, _limits(mover), step) as session,
+            MoverSession(opened, {"verb": "drain", "target": target}, mover.limits, step) as session,
         ):
             swept = retarget.drain(session, target, _complain, patience_s, not now)
     except InUseError as error:
@@ -270,7 +266,7 @@ def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -
     opened = Store(store)
     with (
         progress("moving") as step,
-        MoverSession(opened, {"verb": "rebalance"}, _limits(mover), step) as session,
+        MoverSession(opened, {"verb": "rebalance"}, mover.limits, step) as session,
     ):
         swept = retarget.rebalance(session, everything)
     part = f" and a part of {printable(swept.part)}" if swept.part else ""

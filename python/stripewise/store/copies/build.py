@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ... import native
 from ...layout import Layout, Region, to_indexes
+from ...limits import Limits
 from ...units import GRANULE_BYTES
 from ..store import Store
 
@@ -49,7 +50,7 @@ class Built:
     has_replaced: bool = False
 
 
-def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True, bytes_per_s: int = 0) -> Built:
+def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool, limits: Limits) -> Built:
     """Makes copies of the file at `path`, in place of earlier ones; the same that still count are left alone.
 
     Raises InUseError while somebody writes a plain file, or has a managed one mapped, NoSpaceError, InvalidError, and
@@ -67,7 +68,7 @@ def build(store: Store, path: str, blocks: Sequence[Blocks], lease: bool = True,
         for each in blocks
     ]
     spec = json.dumps({"replicas": replicas})
-    made = native.call("store_copies_make", str(store.root), os.path.abspath(path), spec, lease, bytes_per_s)
+    made = native.call("store_copies_make", str(store.root), os.path.abspath(path), spec, lease, limits.as_json())
     return Built(
         path,
         str(made["name"]),

@@ -13,10 +13,10 @@ use super::source::{Source, changed, gone};
 use super::spec::{Plan, ReplicasJson};
 use super::{FILLING, gather, link_path, marking, record_path, remove, standing};
 use crate::admin::capacity::check_room;
-use crate::admin::check::scrub::{Pace, sum_new_file};
+use crate::admin::check::scrub::sum_new_file;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
-use crate::admin::medium::{Attributes, CHUNK_BYTES, FsyncPoint, Lock, Open, Root, Stat, put_file};
+use crate::admin::medium::{Attributes, FsyncPoint, Lock, Open, Root, Stat, put_file};
 use crate::admin::metadata::container::copies_dir;
 use crate::admin::metadata::newfile::{give_name, make_head, make_parts};
 use crate::admin::metadata::publish::{make_objects, objects_of, sync_dir, sync_slices, targets_of};
@@ -24,6 +24,7 @@ use crate::admin::metadata::reader::{Objects, layout_bytes, view};
 use crate::admin::metadata::size::mirror_size;
 use crate::admin::metadata::unlinked::remove_if_last;
 use crate::admin::moves::apply::forget_usage;
+use crate::admin::moves::guide::Guide;
 use crate::admin::spec::plain_layout;
 use crate::admin::store::Store;
 use crate::admin::transfer::adopt::fresh_id;
@@ -34,24 +35,6 @@ use crate::names::link_text;
 const DIR_SEEN_MS: u64 = 200;
 /// Zeros in so many bytes at once stay a hole.
 const HOLE_BYTES: usize = 64 << 10;
-/// Least chunk under a bandwidth limit, of which there are some ten a second.
-const CHUNK_BYTES_MIN: u64 = 64 << 10;
-
-/// How copies are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Whether nobody may write the plain file unnoticed meanwhile.
-    pub lease: bool,
-    /// Bytes copied per second at most; 0 = as fast as it goes.
-    pub bytes_per_s: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { lease: true, bytes_per_s: 0 }
-    }
-}
-
 /// What stood of a plain file's copies before, by a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -80,15 +63,15 @@ pub struct Made {
 }
 
 /// Makes copies of the file at `path` (absolute, its directory resolved); earlier ones go, but for the same ones that still count: these stay, and
-/// nothing is made. `step` is told bytes done and in all, and says whether to go on.
+/// nothing is made. With `lease` nobody may write a plain file unnoticed meanwhile. The guide is one as a move has.
 ///
 /// # Errors
 /// `Invalid` for what cannot be copied, `InUse` when somebody writes the file or has just written it, `NoSpace` before anything is made, `Stopped`. Then
 /// nothing is left of them.
-pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<Made> {
+pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, lease: bool, guide: &mut dyn Guide) -> Result<Made> {
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
-    let source = Source::at(store, path, options.lease).map_err(|e| if Source::is_leaving(store, path, &e) { gone(path) } else { e })?;
+    let source = Source::at(store, path, lease).map_err(|e| if Source::is_leaving(store, path, &e) { gone(path) } else { e })?;
     let original = source.original();
     let name = String::from_utf8_lossy(original.record_name().as_bytes()).into_owned();
     let plan = Plan::of(replicas, path, original.size, store.targets.len())?;
@@ -111,9 +94,9 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, options: Op
     let filled = making.prepare(&layout).and_then(|filling| {
         if is_managed {
             making.publish(&record, BUILDING)?;
-            making.source.announce(store, path, id, &mut || step(0, plan.bytes))?;
+            making.source.announce(store, path, id, &mut || guide.moved(0, plan.bytes))?;
         }
-        making.fill(&layout, &plan, options, step)?;
+        making.fill(&layout, &plan, guide)?;
         making.source.settle(store, path)?;
         if is_managed {
             making.count()?
@@ -175,10 +158,10 @@ impl Making<'_> {
     }
 
     /// Fills it, until it is whole and durable.
-    fn fill(&mut self, layout: &Layout, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+    fn fill(&mut self, layout: &Layout, plan: &Plan, guide: &mut dyn Guide) -> Result<()> {
         let (store, id, medium) = (self.store, self.id, self.store.medium);
         let objects = objects_of(layout);
-        self.copy(plan, options, step)?;
+        self.copy(plan, guide)?;
         sync_slices(store, id, &objects, Span::to_end(0), FsyncPoint::SliceData)?;
         let ctl = store.part(id, "ctl");
         let map = medium.ctl(&ctl, false).doing("map", &ctl)?;
@@ -189,33 +172,32 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn copy(&self, plan: &Plan, options: Options, step: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+    fn copy(&self, plan: &Plan, guide: &mut dyn Guide) -> Result<()> {
         let (store, path) = (self.store, self.path);
         let encoded = plan.layout.encode().map_err(|e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display())))?;
         let record = View::parse(&encoded).map_err(|e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display())))?;
         // As it is now: whoever gave the empty file another layout did so before it was ours.
         let bytes = layout_bytes(store, self.id)?;
-        let mut objects = Objects::new(store, self.id, view(store, self.id, &bytes)?, Opening::BOTH);
-        let pace = Pace::new(options.bytes_per_s);
-        let chunk = if options.bytes_per_s == 0 { CHUNK_BYTES } else { (options.bytes_per_s / 10).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES) };
-        let mut read = self.source.reader(store, path)?;
+        let clocks = store.clocks()?;
+        let mut objects = Objects::new(store, self.id, view(store, self.id, &bytes)?, Opening::BOTH).behind(clocks.as_deref());
+        let mut read = self.source.reader(store, path, clocks.as_deref())?;
         let (mut buf, mut done) = (Vec::new(), 0);
         for replica in (0..record.replica_count()).filter_map(|index| record.replica(index)) {
             let total = replica.total();
             let mut at = 0;
             while at < total {
-                self.source.check(path)?;
-                if !step(done, plan.bytes) {
+                let bytes = guide.chunk_bytes().min(total - at);
+                if !guide.pace(bytes) || !guide.moved(done, plan.bytes) {
                     return Err(StoreError::Stopped(format!("{}: stopped; nothing of its copies is left", path.display())));
                 }
-                buf.resize(chunk.min(total - at) as usize, 0);
+                self.source.check(path)?;
+                buf.resize(bytes as usize, 0);
                 if !gather::fill(&mut read, &replica, at, &mut buf)? {
                     return Err(changed(path));
                 }
                 write(&mut objects, replica.domain_base + at, &buf)?;
                 at += buf.len() as u64;
                 done += buf.len() as u64;
-                pace.keep(done);
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::gather::Read;
 use super::marking;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::info::current_size;
-use crate::admin::medium::{FsyncPoint, Kind, Leased, Lock, Others, Stat};
+use crate::admin::medium::{DevicesMap, FsyncPoint, Kind, Leased, Lock, Others, Stat};
 use crate::admin::metadata::publish::{objects_of, sync_slices, targets_of};
 use crate::admin::metadata::reader::{Objects, layout_bytes, view};
 use crate::admin::objects;
@@ -122,11 +122,11 @@ impl Source {
     }
 
     /// Reads its bytes for as long as the returned function lives: (buffer, from); false when it ends before.
-    pub(super) fn reader<'a>(&'a self, store: &'a Store<'a>, path: &'a Path) -> Result<Box<Read<'a>>> {
+    pub(super) fn reader<'a>(&'a self, store: &'a Store<'a>, path: &'a Path, clocks: Option<&'a dyn DevicesMap>) -> Result<Box<Read<'a>>> {
         match self {
             Self::Plain { file, .. } => Ok(Box::new(move |buf, from| Ok(file.read_at(buf, from).doing("read", path)? == buf.len()))),
             Self::Managed { id, layout, .. } => {
-                let mut objects = Objects::new(store, *id, view(store, *id, layout)?, Opening::READ);
+                let mut objects = Objects::new(store, *id, view(store, *id, layout)?, Opening::READ).behind(clocks);
                 Ok(Box::new(move |buf, from| objects.read(from, buf).map(|_| true)))
             }
         }

@@ -10,7 +10,7 @@ use stripewise_target::interface::Opening;
 
 use super::ranges::{data_within, joined, overlapping, put_parts};
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::medium::CHUNK_BYTES;
+use crate::admin::medium::{CHUNK_BYTES, DevicesMap};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
 
@@ -36,13 +36,20 @@ pub struct Objects<'a> {
     id: u64,
     view: View<'a>,
     opening: Opening<'static>,
+    /// Its operations are counted there, and take an emulated device's time.
+    devices: Option<&'a dyn DevicesMap>,
     handles: BTreeMap<ObjectId, AnyObject>,
 }
 
 impl<'a> Objects<'a> {
     /// The objects of file `id`, laid out as `view` says.
     pub fn new(store: &'a Store<'a>, id: u64, view: View<'a>, opening: Opening<'static>) -> Self {
-        Self { store, id, view, opening, handles: BTreeMap::new() }
+        Self { store, id, view, opening, devices: None, handles: BTreeMap::new() }
+    }
+
+    /// The same behind the clocks of their devices.
+    pub fn behind(self, devices: Option<&'a dyn DevicesMap>) -> Self {
+        Self { devices, ..self }
     }
 
     fn handle(&mut self, object: ObjectId) -> Result<&AnyObject> {
@@ -52,7 +59,10 @@ impl<'a> Objects<'a> {
                 if !objects::is_there(self.store, self.id, object)? {
                     return Err(objects::missing(self.store, self.id, object.0, &self.store.object(object.0, self.id, object.1)?));
                 }
-                Ok(room.insert(objects::open(self.store, self.id, object, self.opening)?))
+                Ok(room.insert(match self.devices {
+                    Some(map) => objects::open_behind(self.store, map.devices(), self.id, object, self.opening)?,
+                    None => objects::open(self.store, self.id, object, self.opening)?,
+                }))
             }
         }
     }

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
-use stripewise_target::kind::Kind;
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
@@ -68,9 +67,7 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     let layout = store.layout(id)?;
     // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
     head_size(store, id)?;
-    let emulated = store.targets.iter().any(|t| t.kind == Kind::Emulated);
-    let run = store.run_dir();
-    let devices = store.medium.devices(&run, store.targets.len(), emulated).doing("map the device clocks in", &run)?;
+    let devices = store.clocks()?;
     let map = open_ctl(store, id, &layout)?;
     let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;

@@ -1,8 +1,8 @@
-//! Who watches over a mover: is asked before each chunk is copied, and may slow the copy down or stop it.
+//! Who watches over a mover, or over whoever makes copies: is asked before each chunk is copied, and may slow the copy down or stop it.
 
 use crate::admin::medium::CHUNK_BYTES;
 
-/// What a move reports to, and asks for leave. A move that is stopped leaves the file whole.
+/// What a move, or the making of copies, reports to, and asks for leave. One that is stopped leaves the file whole.
 pub trait Guide {
     /// Asked before about `bytes` bytes are copied; returns after as long as the copy should wait. False stops the move.
     fn pace(&mut self, _bytes: u64) -> bool {

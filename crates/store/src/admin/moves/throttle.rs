@@ -1,6 +1,6 @@
-//! The guide that keeps a mover out of the programs' way: a token bucket caps its bandwidth, and while the programs' I/O takes longer than it did without
-//! the mover, the copy rests more (multiplicative decrease) and then, step by step, less (additive increase). Somebody else watches: is told how things
-//! are ten times a second and says whether to go on, to pause or to stop.
+//! The guide that keeps a mover, or whoever makes copies, out of the programs' way: a token bucket caps its bandwidth, and while the programs' I/O takes
+//! longer than it did without the mover, the copy rests more (multiplicative decrease) and then, step by step, less (additive increase). Somebody else
+//! watches: is told how things are ten times a second and says whether to go on, to pause or to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -192,7 +192,8 @@ impl Throttle {
         let before = meter.found().alone;
         self.works(false);
         let until = now + SETTLE_NS + if self.seen.baseline_ns > 0.0 { WINDOW_NS } else { BASELINE_NS_MAX };
-        while now_ns() < until && self.meter.as_ref().is_some_and(|m| m.found().alone == before) {
+        let goes_on = |meter: &Meter| meter.found().alone == before && !meter.shared.alone.load(Ordering::Relaxed);
+        while now_ns() < until && self.meter.as_ref().is_some_and(goes_on) {
             if !self.rest_until(now_ns() + STEP_NS) {
                 return false;
             }
