@@ -104,7 +104,7 @@ impl SessionHandle {
     }
 
     /// Gives a file a layout: {"spans", "groups", "moved_bytes", "generation", "seconds"}, or what kept it from it: {"error": kind, "class": that of
-    /// `stripewise.errors`, "message", "target": the name of the target that failed, if one did}.
+    /// `stripewise.errors`, "message", "target": the name of the target that failed, if one did, "moved_bytes": what has its new home nevertheless}.
     fn apply(&self, py: Python<'_>, path: String, id: String, layout_json: String, start: u64, size: u64) -> PyResult<String> {
         self.with(py, |session| {
             Ok(match session.apply(&Step { id: &id, path: &path, layout: &layout_json, start, bytes: size }) {
@@ -115,9 +115,10 @@ impl SessionHandle {
                     }
                     text(&value)
                 }
-                Err(e) => text(
-                    &json!({"error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(session.store(), &e)}),
-                ),
+                Err(e) => text(&json!({
+                    "error": e.kind(), "class": class_of(e.kind()), "message": e.to_string(), "target": failed_target(session.store(), &e),
+                    "moved_bytes": session.moved_bytes(),
+                })),
             })
         })
     }

@@ -12,7 +12,7 @@ from ..plan import Plan
 from ..store import Store
 from ..store.config import TUNE_LOCK, KeptPlan
 from ..store.kept import ruled
-from .mover_process import mover_process
+from .mover_process import MoverBeside, mover_process
 from .mover_session import identity_of
 from .schedule import Schedule, limited_targets
 
@@ -20,25 +20,25 @@ from .schedule import Schedule, limited_targets
 @contextlib.contextmanager
 def kept_plan_followed(
     store: Store, kept: KeptPlan, plan: Plan, options: Sequence[str], say: Callable[[str], None]
-) -> Iterator[None]:
+) -> Iterator[MoverBeside]:
     """While it lasts, a mover follows the plan, where anything is to be moved. The run goes on without one that cannot
     start, because another is at work, say; while a tune is at work, nothing moves under it.
     """
     path = store.root / kept.plan
     with contextlib.ExitStack() as held:
-        began = False
+        began, beside = False, MoverBeside(say)
         if has_moves(store, plan) and is_locked(store.root, TUNE_LOCK):
             say("stripewise: files stay where they are: a tune is at work on this store and measures")
         elif has_moves(store, plan):
             try:
-                held.enter_context(mover_process(store.root, path, options, say))
+                beside = held.enter_context(mover_process(store.root, path, options, say))
                 began = True
             except StoreError as error:
                 say(f"stripewise: files stay where they are: {str(error).removeprefix('stripewise: ')}")
-        yield
+        yield beside
     if began and not plan.migrations and _lies_otherwise(store, plan):
         words = ("stripewise", "migrate", str(path), "--store", str(store.root), "--missing-ok")
-        say(f"stripewise: not all has moved yet; the next run goes on, or now: {shlex.join(words)}")
+        say(f"stripewise: not all has moved yet; the next run moves the rest, or now: {shlex.join(words)}")
 
 
 def has_moves(store: Store, plan: Plan) -> bool:

@@ -1,4 +1,8 @@
-"""A mover beside a program: started before it, on the same clock, and stopped, files whole, when it has ended."""
+"""A mover beside a program: started before it, on the same clock, and stopped, files whole, soon after it has ended.
+
+A short program would end each mover before it has moved anything, and pay for the copy in every run. So what is due
+when the program ends is finished, for a bounded time.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from typing import IO
 
 from ..errors import StoreError
 from ..preloaded import without_library
+from .mover_session import FINISHING
 from .mover_status import read_status
 from .plan_follower import AWAITS
 
@@ -22,12 +27,46 @@ from .plan_follower import AWAITS
 START_S = 30.0
 STOP_S = 60.0
 _LOOK_S = 0.02
+#: How long a mover goes on after its program's end, at most, and after how much of that the user is told.
+FINISH_S = 10.0
+_TOLD_S = 0.5
 #: What a verb's lines begin with.
 PREFIX = "stripewise: "
 
 
+class MoverBeside:
+    """The mover of one run; nothing where there is none."""
+
+    def __init__(self, say: Callable[[str], None], process: subprocess.Popen[bytes] | None = None) -> None:
+        self._say = say
+        self._process = process
+
+    def finish(self) -> None:
+        """Waits until all that is due has moved, no longer than `FINISH_S`; Ctrl-C ends the wait, not the caller."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(FINISHING)
+        try:
+            if not _has_ended(process, _TOLD_S):
+                self._say(
+                    f"stripewise: the program has ended; files move on for up to {FINISH_S:.0f} s, or until Ctrl-C"
+                )
+                _has_ended(process, FINISH_S - _TOLD_S)
+        except KeyboardInterrupt:
+            pass
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 @contextlib.contextmanager
-def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable[[str], None]) -> Iterator[None]:
+def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable[[str], None]) -> Iterator[MoverBeside]:
     """While it lasts, a mover follows `plan` on the store; `say` gets what it said in the end.
 
     Raises StoreError with its sentence when it does not get hold of the store.
@@ -46,7 +85,7 @@ def mover_process(store: Path, plan: Path, options: Sequence[str], say: Callable
                 process.kill()
                 said = _said(out) or [f"{plan}: the mover did not start; see 'migrate'"]
                 raise StoreError(said[-1].removeprefix(PREFIX))
-            yield
+            yield MoverBeside(say, process)
         finally:
             _stop(process)
             for line in _said(out) if process.returncode != 1 or _is_ours(store, process.pid) else []:

@@ -24,11 +24,13 @@ from ..store.config import check_untuned
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: What ends it once nothing more can be moved now: the program that it works beside has ended.
+FINISHING = signal.SIGUSR1
 
 
 @dataclass(frozen=True)
 class Moved:
-    """How a move ended: bytes moved, or the kind of error, its class and a sentence."""
+    """How a move ended: bytes moved, and the kind of error, its class and a sentence if one kept it from its end."""
 
     moved_bytes: int
     error: str = ""
@@ -65,6 +67,9 @@ class MoverSession:
         self.shown = shown
         self.signal: int | None = None
         self.stopped = False
+        #: Whether it is to end instead of waiting.
+        self.finishing = False
+        self._is_waiting = False
         self._head = head
         self._native: Any = None
         self._handlers: dict[int, Any] = {}
@@ -73,15 +78,19 @@ class MoverSession:
         if self._head.get("verb") != "tune":
             check_untuned(self.store.root)
         options, head = self.limits.as_json(), json.dumps(self._head)
-        self._native = native.call("MoveSession", str(self.store.root), options, head, self._look)
+        # Before anybody can see that it is at work, and send it one.
         if threading.current_thread() is threading.main_thread():
-            for number in STOPPING:
+            for number in (*STOPPING, FINISHING):
                 self._handlers[number] = signal.signal(number, self._on_signal)
+        try:
+            self._native = native.call("MoveSession", str(self.store.root), options, head, self._look)
+        except BaseException:
+            self._give_back_signals()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+        self._give_back_signals()
         self._native.end("stopped" if self.stopped else "failed" if error is not None else "ended")
 
     def expect(self, total_bytes: int) -> None:
@@ -99,23 +108,37 @@ class MoverSession:
         if "error" in said:
             where = f"target {said['target']}: " if said.get("target") else ""
             self.stopped = self.stopped or said["error"] == "stopped"
-            return Moved(0, said["error"], f"{where}{' '.join(str(said['message']).split())}", said["class"])
+            return Moved(
+                int(said["moved_bytes"]),
+                said["error"],
+                f"{where}{' '.join(str(said['message']).split())}",
+                said["class"],
+            )
         return Moved(int(said["moved_bytes"]))
 
     def wait(self, seconds: float) -> bool:
         """Waits, watching the programs; False when somebody said stop."""
+        self._is_waiting = True
         goes_on = bool(self._native.wait(seconds))
+        self._is_waiting = False
         self.stopped = self.stopped or not goes_on
         return goes_on
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        self.signal = number
+        if number == FINISHING:
+            self.finishing = True
+        else:
+            self.signal = number
+
+    def _give_back_signals(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
 
     def _look(self, done_bytes: int, total_bytes: int) -> bool:
         """Called by the native session ten times a second; False stops it."""
         if self.shown is not None:
             self.shown(done_bytes, total_bytes)
-        return self.signal is None
+        return self.signal is None and not (self.finishing and self._is_waiting)
 
 
 def identity_of(store: Store, path: str) -> str | None:

@@ -33,6 +33,8 @@ AWAITED_SHOWN = 5
 AWAITS = "waiting"
 NO_WAIT = "--patience 0s does not wait"
 NOT_THERE = "is not a file of this store now"
+#: Why a step is left that was called off while it was made.
+CUT_SHORT = "stopped while its bytes were copied; the copy is dropped, the file is whole"
 #: A step that has to be made more often than this within a window is undone by somebody else.
 MADE_MAX = 5
 
@@ -135,6 +137,8 @@ class PlanFollower:
         self._awaited: set[str] = set()
         self._window: int | None = None
         self._made: dict[tuple[str, int, int], int] = {}
+        self._is_finishing = False
+        self._cut_short: tuple[str, int, int] | None = None
 
     def run(self) -> Result:
         """Follows the plan to its end, or until it is stopped."""
@@ -145,6 +149,10 @@ class PlanFollower:
             if window is None:
                 self.session.wait(self._until_next())
                 continue
+            if self.session.finishing and not self._is_finishing:
+                # What the program stood in the way of is tried once more.
+                self._is_finishing = True
+                self._failures.clear()
             steps = self._ready(window)
             moved = False
             for step in steps:
@@ -190,6 +198,8 @@ class PlanFollower:
         return not any(moves for window, moves in self.schedule.moves.items() if window > self._window)
 
     def _due(self) -> int | None:
+        if self._is_finishing:
+            return self._window
         return self.schedule.last if self.now else self.schedule.window_at(time.time() - self.begun)
 
     def _until_next(self) -> float:
@@ -254,6 +264,10 @@ class PlanFollower:
             return False
         moved = self.session.move(step.path, identity, wanted, step.start, step.bytes)
         if moved.was_stopped:
+            # It may have been at its end by then; what has moved stays.
+            self.result.moved_bytes += moved.moved_bytes
+            self.result.moves += self._is_made(step)
+            self._cut_short = step.key
             return False
         if moved.error:
             self._fail(step, moved.message)
@@ -267,6 +281,17 @@ class PlanFollower:
         self.result.moved_bytes += moved.moved_bytes
         self.session.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
         return True
+
+    def _is_made(self, step: Step) -> bool:
+        """Whether none of its bytes is left; how the file grows may be."""
+        left = self._steps(self._window) if self._window is not None else []
+        return not any(
+            each.path == step.path
+            and each.bytes
+            and each.start < step.start + step.bytes
+            and step.start < each.start + each.bytes
+            for each in left
+        )
 
     def _fail(self, step: Step, message: str, is_standing: bool = False) -> None:
         before = self._failures.get(step.key)
@@ -284,8 +309,9 @@ class PlanFollower:
         return not (self.missing_ok and failure.is_missing)
 
     def _undone(self) -> list[dict[str, Any]]:
-        """What was called off before it was tried, if anything was."""
+        """What was called off, if anything was."""
         if not self.session.stopped or self._window is None:
             return []
         known = set(self._failures)
-        return [Failure(s, "not begun", 0.0).as_json() for s in self._steps(self._window) if s.key not in known]
+        left = [step for step in self._steps(self._window) if step.key not in known]
+        return [Failure(s, CUT_SHORT if s.key == self._cut_short else "not begun", 0.0).as_json() for s in left]

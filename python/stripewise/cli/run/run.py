@@ -15,7 +15,7 @@ import typer
 from ...doctor import program
 from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
-from ...moving.mover_process import mover_process
+from ...moving.mover_process import MoverBeside, mover_process
 from ...plan import Plan
 from ...plan.application import working_directory
 from ...run import runner
@@ -154,18 +154,20 @@ def run(
         plan=0 if followed is None else followed.number,
     )
     hints = Hints(env)
-    moving: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    moving: contextlib.AbstractContextManager[MoverBeside] = contextlib.nullcontext(MoverBeside(say))
     if opened and migrate:
         moving = mover_process(opened.root, migrate, mover_words, say)
     elif opened and followed:
         moving = kept_plan_followed(opened, followed.kept, followed.plan, mover_words, say)
     try:
-        with moving:
+        with moving as beside:
             if logs is not None:
                 note_run(logs, store=root)
             ended = runner.run(command, env)
             if logs is not None and (why := note_run(logs, ended, root)):
                 say(f"stripewise: {printable(why)}")
+            if ended.heard is None:
+                beside.finish()
     except runner.NotStartedError as error:
         say(f"stripewise: {printable(str(error))}")
         raise typer.Exit(error.status) from error

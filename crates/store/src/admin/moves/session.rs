@@ -99,12 +99,18 @@ impl<'d> MoveSession<'d> {
     pub fn apply(&mut self, step: &Step<'_>) -> Result<(Applied, f64)> {
         held(&self.status).begin_step(step);
         let begun = Instant::now();
+        self.throttle.begins();
         let wanted = LayoutJson::parse(step.layout)?.regions(&format!("layout of file {}", step.id), self.store.targets.len())?;
         let applied = move_to(&self.store, id_from(step.id)?, wanted, &mut self.throttle);
         self.throttle.ended();
         let (applied, seconds) = (applied?, begun.elapsed().as_secs_f64());
         held(&self.status).end_step(step.bytes, applied.moved_bytes, seconds);
         Ok((applied, seconds))
+    }
+
+    /// Bytes that the last move gave their new home, also where it was stopped half way.
+    pub fn moved_bytes(&self) -> u64 {
+        self.throttle.moved_bytes()
     }
 
     /// Waits for `ns` and watches the programs meanwhile; false when it was told to stop.

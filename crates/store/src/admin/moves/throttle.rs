@@ -101,6 +101,8 @@ pub struct Throttle {
     baseline_due_ns: u64,
     worked_from_ns: u64,
     tokens_ns: u64,
+    /// Of the move under way, or the last one: bytes that have their new home.
+    moved_bytes: u64,
 }
 
 impl Throttle {
@@ -108,7 +110,19 @@ impl Throttle {
     pub fn new(options: Options, run: Option<RunDir>, watch: Watch) -> Self {
         let meter = run.filter(|_| options.max_slowdown > 0.0).map(Meter::start);
         let seen = Seen { duty: 1.0, ..Seen::default() };
-        Self { options, watch, seen, told_ns: 0, order: Order::Go, meter, judged: 0, baseline_due_ns: 0, worked_from_ns: now_ns(), tokens_ns: 0 }
+        Self {
+            options,
+            watch,
+            seen,
+            told_ns: 0,
+            order: Order::Go,
+            meter,
+            judged: 0,
+            baseline_due_ns: 0,
+            worked_from_ns: now_ns(),
+            tokens_ns: 0,
+            moved_bytes: 0,
+        }
     }
 
     /// What the watcher would be told now.
@@ -120,6 +134,16 @@ impl Throttle {
     pub fn idle(&mut self, ns: u64) -> bool {
         self.works(false);
         self.rest_until(now_ns().saturating_add(ns))
+    }
+
+    /// Bytes of the move under way, or of the last one, that have their new home, whatever ended it.
+    pub fn moved_bytes(&self) -> u64 {
+        self.moved_bytes
+    }
+
+    /// Another move begins.
+    pub fn begins(&mut self) {
+        self.moved_bytes = 0;
     }
 
     /// What comes next is no work of the mover's.
@@ -270,7 +294,8 @@ impl Guide for Throttle {
         self.tick() != Order::Stop
     }
 
-    fn moved(&mut self, _done: u64, _total: u64) -> bool {
+    fn moved(&mut self, done: u64, _total: u64) -> bool {
+        self.moved_bytes = done;
         self.tick() != Order::Stop
     }
 
