@@ -5,10 +5,11 @@ The application is the program's words without its launcher, as its own process 
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 #: What starts the processes of a parallel program.
@@ -56,6 +57,23 @@ def is_run_by(application: str, command: Sequence[str]) -> bool:
     the same arguments.
     """
     return _place(application, command) is not None
+
+
+def is_respelled(application: str, its_directory: str, command: Sequence[str], directory: str) -> bool:
+    """Whether `command`, run in `directory`, is the application, run in its own, but for how words spell paths: from
+    the root or from the directory.
+    """
+
+    def same(its: str, ours: str) -> bool:
+        return its == ours or _absolute(its, its_directory) == _absolute(ours, directory)
+
+    return _place(application, command, same) is not None
+
+
+def _absolute(word: str, directory: str) -> str:
+    """The word with its path, or the one behind the = of an option, from the root."""
+    option, equals, path = word.partition("=") if word.startswith("-") else ("", "", word)
+    return f"{option}{equals}{os.path.normpath(os.path.join(directory, path))}" if path else word
 
 
 def processes_of(application: str, command: Sequence[str], environment: Mapping[str, str]) -> int | None:
@@ -118,8 +136,8 @@ def _segments(command: Sequence[str]) -> list[list[str]]:
     return segments
 
 
-def _place(application: str, command: Sequence[str]) -> int | None:
-    """Where in the first program's segment its own words begin."""
+def _place(application: str, command: Sequence[str], same: Callable[[str, str], bool] = operator.eq) -> int | None:
+    """Where in the first program's segment its own words begin; an argument is the `same` as it is, or otherwise."""
     try:
         words = shlex.split(application)
     except ValueError:
@@ -128,7 +146,7 @@ def _place(application: str, command: Sequence[str]) -> int | None:
         words = words[1:]
     segment = _segments(command)[0]
     place = len(segment) - len(words)
-    if not words or place < 0 or segment[place + 1 :] != words[1:]:
+    if not words or place < 0 or not all(map(same, words[1:], segment[place + 1 :])):
         return None
     if PurePath(segment[place]).name != PurePath(words[0]).name:
         return None

@@ -18,7 +18,7 @@ from ..files.fields import read_json
 from ..files.parts import read_part, replace_part
 from ..layout import to_indexes
 from ..plan import FilePlan, Plan, plan_from_json
-from ..plan.application import is_run_by, processes_of
+from ..plan.application import is_respelled, is_run_by, processes_of
 from ..plan.check import check_plan, undo_drain
 from .config import KeptPlan, StoreConfig
 from .globs import escape
@@ -59,7 +59,7 @@ def pick(
     """
     ours = [kept for kept in plans if is_run_by(kept.application, command)]
     if not ours:
-        return Picked()
+        return Picked(why=_respelled(plans, command, directory))
     # Of 'app -x' and 'x app -x' the longer says more.
     application = max((kept.application for kept in ours), key=len)
     ours = [kept for kept in ours if kept.application == application]
@@ -87,6 +87,23 @@ def _elsewhere(plans: Sequence[KeptPlan], processes: int | None, directory: str)
     return (
         f"the plan kept for {kept.title} is not followed{others}: this run is in {directory}, where the same words "
         "name other files; tune there, too, or run it in that directory"
+    )
+
+
+def _respelled(plans: Sequence[KeptPlan], command: Sequence[str], directory: str) -> str:
+    """Why a run of no application that plans are kept for follows none, where other words of one name the same files.
+
+    A plan of any directory has no word that leads to its files from one, so the run's own does for it.
+    """
+    kept = next(
+        (each for each in plans if is_respelled(each.application, each.directory or directory, command, directory)),
+        None,
+    )
+    if kept is None:
+        return ""
+    return (
+        f"the plan kept for {kept.title} is not followed: this run spells its paths otherwise, and a plan is kept for "
+        "a program's words; run it in the same words, or tune in these"
     )
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.plan.application import application_of, directory_of, is_run_by, processes_of
+from stripewise.plan.application import application_of, directory_of, is_respelled, is_run_by, processes_of
+from stripewise.store.config import KeptPlan
+from stripewise.store.kept import pick
 
 APP = "app out.dat -v"
 
@@ -107,3 +109,30 @@ def test_a_plan_is_of_a_directory_where_its_words_lead_to_its_files_from_there_a
     application: str, path: str, after_run: bool, directory: str
 ) -> None:
     assert directory_of(application, [path], "/pol/a", after_run) == directory
+
+
+@pytest.mark.parametrize(
+    ("command", "directory", "told"),
+    [
+        ("mpiexec -n 2 ./app in.dat --to=/d/out.dat", "/d", True),
+        ("mpiexec -n 2 ./app ./in.dat --to=out.dat", "/d", True),
+        ("mpiexec -n 2 ./app ../d/in.dat --to=../d/out.dat", "/e", True),
+        ("mpiexec -n 2 ./app /d/other.dat --to=out.dat", "/d", False),
+        ("mpiexec -n 2 ./app in.dat --to=out.dat", "/e", False),
+        ("mpiexec -n 2 ./another in.dat --to=out.dat", "/d", False),
+    ],
+)
+def test_a_run_that_spells_the_paths_of_a_kept_plan_otherwise_says_so(command: str, directory: str, told: bool) -> None:
+    for kept in (KeptPlan("./app /d/in.dat --to=/d/out.dat", 2), KeptPlan("./app in.dat --to=/d/out.dat", 2, "/d")):
+        words = shlex.split(command)
+        if is_run_by(kept.application, words):
+            continue
+        assert is_respelled(kept.application, kept.directory, words, directory) == told
+        why = pick([kept], words, {}, directory=directory).why
+        assert (f"the plan kept for {kept.title} is not followed: this run spells its paths otherwise" in why) == told
+
+
+def test_a_run_elsewhere_says_so() -> None:
+    kept = KeptPlan("./app in.dat", 2, "/d")
+    why = pick([kept], shlex.split("mpiexec -n 2 ./app in.dat"), {}, directory="/e").why
+    assert "in /d is not followed: this run is in /e" in why
