@@ -31,7 +31,7 @@ fn store_adopt(py: Python<'_>, store: PathBuf, path: PathBuf, layout_json: Optio
     })
 }
 
-/// Makes a managed file a plain one again: {"path", "size", "data_bytes"}.
+/// Makes a managed file a plain one again: {"path", "size", "data_bytes", "dropped_copies"}.
 #[pyfunction]
 fn store_export(py: Python<'_>, store: PathBuf, path: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&as_json(&export::export(s, &place(&path)?)?)?)))

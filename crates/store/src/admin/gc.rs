@@ -104,6 +104,10 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
             gc.done.problems.push(e.to_string());
         }
     }
+    if gc.done.journals > 0 {
+        // Those of files that are plain by that.
+        gc.copies()?;
+    }
     for id in store.ids_in(&store.trash_dir())? {
         store.go_on()?;
         if let Err(e) = gc.trash(id) {

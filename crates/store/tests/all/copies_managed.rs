@@ -321,11 +321,32 @@ fn the_same_copies_are_left_alone_until_the_file_is_written() {
 }
 
 #[test]
-fn a_file_that_is_a_plain_one_again_leaves_its_copies_to_gc() {
+fn a_file_that_is_a_plain_one_again_has_lost_its_copies() {
     let disk = with_copies();
     let store = Store::open(&disk, &root()).unwrap();
-    export::export(&store, &path()).unwrap();
-    assert_eq!(list(&store).unwrap()[0].state, State::Gone);
-    assert_eq!(gc(&store, &gc::Options::default()).unwrap().copies, 1);
-    assert!(list(&store).unwrap().is_empty());
+    assert!(export::export(&store, &path()).unwrap().dropped_copies);
+    assert!(list(&store).unwrap().is_empty() && store.ids().unwrap().is_empty());
+}
+
+#[test]
+fn a_kill_while_a_file_becomes_plain_leaves_copies_that_count_or_that_gc_takes() {
+    let leave = |disk: &FakeDisk| export::export(&Store::open(disk, &root())?, &path()).map(drop);
+    let broken = Crashes { start: &with_copies, work: &leave, cut: false, suppress: None }.after_each_step(0, |disk, _| {
+        let store = Store::open(disk, &root()).unwrap();
+        gc(&store, &gc::Options::default()).unwrap();
+        let is_managed = store.ids().unwrap().contains(&ID);
+        let (states, expected) = (list(&store).unwrap(), if is_managed { vec![State::InUse] } else { vec![] });
+        (states.iter().map(|each| each.state).collect::<Vec<_>>() != expected).then(|| format!("{is_managed}: {states:?}"))
+    });
+    assert_eq!(broken, None);
+}
+
+#[test]
+fn what_holds_copies_becomes_no_plain_file() {
+    let disk = with_copies();
+    let store = Store::open(&disk, &root()).unwrap();
+    let link = root().join("copies").join(format!("{}.copy", name()));
+    let refused = export::export(&store, &link).unwrap_err();
+    assert!(matches!(&refused, StoreError::Invalid(why) if why.contains("stripewise store replica rm")), "{refused:?}");
+    assert_eq!(list(&store).unwrap()[0].state, State::InUse);
 }

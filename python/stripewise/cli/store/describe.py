@@ -9,6 +9,7 @@ import typer
 
 from ...store import Store
 from ...store.config import Rule
+from ...store.copies.build import is_container
 from ...store.nameless import nameless
 from ...store.room import known_room_bytes
 from ...units import format_size
@@ -25,7 +26,16 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     files = opened.files()
     gone = nameless(opened, len(files)).ids
     if json:
-        rows = [{"id": file.id, "path": file.path, "size": file.size, "name_gone": file.id in gone} for file in files]
+        rows = [
+            {
+                "id": file.id,
+                "path": file.path,
+                "size": file.size,
+                "name_gone": file.id in gone,
+                "copies": is_container(opened.root, file.path),
+            }
+            for file in files
+        ]
         print_json(rows)
         return
     if not files:
@@ -34,6 +44,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     for file in files:
         wrong = f" ({file.details['error']})" if file.details.get("error") else ""
         lost = " (name gone)" if file.id in gone else ""
+        if is_container(opened.root, file.path):
+            lost += " (holds copies: 'stripewise store replica ls')"
         typer.echo(f"{file.id}  {format_size(file.size):>10}  {printable(file.path or '(no name)')}{lost}{wrong}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
 from ...store import Store, transfer
 from ...store.config import check_untuned
+from ...store.copies.build import is_container
+from ...store.copies.listed import copies_of
 from ...units import format_size, parse_size
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -55,7 +58,8 @@ def each(paths: Iterable[Path], work: Work, json: bool) -> None:
                 continue
             done.append({"path": str(path), **result})
             if not json:
-                typer.echo(f"{printable(str(path))}: {work.word}, {format_size(int(result['size']))}")
+                copies = "; its copies are dropped" if result.get("dropped_copies") else ""
+                typer.echo(f"{printable(str(path))}: {work.word}, {format_size(int(result['size']))}{copies}")
     if json:
         print_json(done)
     if failed:
@@ -137,7 +141,7 @@ def export(
     wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> None:
-    """Convert managed files to plain files, in place.
+    """Convert managed files to plain files, in place; copies of them are dropped.
 
     No program may have them open, and no tune be at work on the store; with --to one may.
     """
@@ -166,7 +170,9 @@ def export(
         # Of many files it is said once.
         transfer.retry_while_open(functools.partial(check_untuned, root, waits=True), wait)
     if everything is not None:
-        held = Store(everything).files()
+        opened = Store(everything)
+        # Those that hold copies are the store's own.
+        held = [file for file in opened.files() if not is_container(opened.root, file.path)]
         if not held:
             say(f"stripewise: {everything}: holds no files, so there is nothing to export")
         nameless = [file for file in held if not file.path]
@@ -174,6 +180,11 @@ def export(
             say(f"stripewise: file {file.id} has no recorded name; find its link and relink it")
         work = Work(go_out, "exported", _is_plain, goes_on=True)
         each([Path(file.path) for file in held if file.path], work, json)
+        if copies := len(copies_of(opened)):
+            say(
+                f"stripewise: the copies of {copies} file(s) that no store manages stay in this one; "
+                f"stripewise store replica ls {shlex.quote(str(everything))}"
+            )
         if nameless:
             raise StoreError(f"{everything}: {len(nameless)} file(s) without a name stay in the store; see above")
         return

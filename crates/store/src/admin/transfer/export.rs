@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use stripewise_target::interface::Opening;
 use stripewise_target::within::TEXT_BYTES_MAX;
 
+use crate::admin::copies::remove;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::info::{current_size, link_path, resolve};
 use crate::admin::medium::{FsyncPoint, Open, Root};
+use crate::admin::metadata::container::is_container;
 use crate::admin::metadata::journal::{Journal, Way};
 use crate::admin::metadata::link::{names_file, parse_link_record};
 use crate::admin::metadata::publish::sync_dir;
@@ -17,6 +19,7 @@ use crate::admin::metadata::settle::settle_export;
 use crate::admin::metadata::size::{open_ctl, sane_size};
 use crate::admin::moves::apply::{self, forget_usage};
 use crate::admin::store::Store;
+use crate::copies::Original;
 
 /// What an export did.
 #[derive(Clone, Debug, Default, serde::Serialize, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct Exported {
     pub size: u64,
     /// Bytes of data that were copied.
     pub data_bytes: u64,
+    /// Whether the store had copies of it, which went with it.
+    pub dropped_copies: bool,
 }
 
 /// The file that a path of this store names: by the link it was made with, or a copy of it.
@@ -45,12 +50,13 @@ pub fn file_at(store: &Store<'_>, path: &Path) -> Result<u64> {
 /// Makes the managed file behind the link `path` (absolute, its directory resolved) a plain one again.
 ///
 /// # Errors
-/// `InUse` with the processes that have it open, `Invalid` when the link is a copy. The file is then managed as before.
+/// `InUse` with the processes that have it open, `Invalid` when the link is a copy, or the file holds copies. The file is then managed as before.
 pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
     let _session = store.lock_shared()?;
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
     let id = file_at(store, path)?;
+    check_no_copies(store, id, path)?;
     check_link(store, id, path)?;
     crate::admin::metadata::settle::recover(store, id)?;
     if !names_file(store, path, id)? {
@@ -83,8 +89,10 @@ pub fn export(store: &Store<'_>, path: &Path) -> Result<Exported> {
     let data_bytes = result?;
     settled?;
     let run = store.run_dir();
+    // Copies are of what the store holds; those that a kill leaves here count no more, and go with the next gc.
+    let dropped_copies = remove::clear(store, &String::from_utf8_lossy(Original::managed(id, size).record_name().as_bytes()))?;
     forget_usage(store, store.medium.devices(&run, store.targets.len(), false).unwrap_or(None).as_deref());
-    Ok(Exported { path: path.to_string_lossy().into_owned(), size, data_bytes })
+    Ok(Exported { path: path.to_string_lossy().into_owned(), size, data_bytes, dropped_copies })
 }
 
 /// Copies a managed file to a plain one at `to` (absolute), which must not exist; the store keeps its own.
@@ -109,7 +117,7 @@ pub fn export_to(store: &Store<'_>, id: u64, to: &Path) -> Result<Exported> {
     if copied.is_err() {
         let _ = store.medium.unlink(&temporary);
     }
-    Ok(Exported { path: to.to_string_lossy().into_owned(), size, data_bytes: copied? })
+    Ok(Exported { path: to.to_string_lossy().into_owned(), size, data_bytes: copied?, dropped_copies: false })
 }
 
 /// Writes the file's bytes and attributes to a plain file at `to`, durably; what a killed export left there goes first.
@@ -132,6 +140,19 @@ fn copy_out(store: &Store<'_>, id: u64, to: &Path, size: u64) -> Result<u64> {
     plain.give_all(&like).doing("give the attributes of the file to", to)?;
     plain.sync(FsyncPoint::ExportData).doing("flush", to)?;
     Ok(data_bytes)
+}
+
+/// A file that holds copies is the store's own: as a plain one it would be nobody's.
+fn check_no_copies(store: &Store<'_>, id: u64, path: &Path) -> Result<()> {
+    if !is_container(store, id)? {
+        return Ok(());
+    }
+    Err(StoreError::Invalid(format!(
+        "{}: holds copies and is none of your files, so it stays in the store; `stripewise store replica ls {root}` says whose copies they are, and \
+         `stripewise store replica rm {root} FILE` drops them",
+        path.display(),
+        root = store.root.display()
+    )))
 }
 
 /// The link must be the file's name: a copy of it would leave the name behind, leading nowhere.
