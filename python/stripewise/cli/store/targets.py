@@ -18,6 +18,7 @@ from ...moving.mover_session import MoverSession
 from ...moving.retarget import Swept
 from ...setup.remarks import on_one_device
 from ...store import Store, plans
+from ...store.copies.build import is_container
 from ...units import MB, format_size, parse_age, parse_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
@@ -149,7 +150,9 @@ def _cleared(swept: Swept) -> str:
 def _take_back(store: Store, target: str, json: bool) -> None:
     with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
         after = retarget.take_back(session, target)
-        moved_off = [] if after is None else retarget.laid_out_off(after, target)
+        laid_out = [] if after is None else retarget.laid_out_off(after, target)
+        # Those that hold copies are no files that the user lays out.
+        moved_off = [path for path in laid_out if not is_container(store.root, path)]
     if json:
         print_json({"target": target, "state": "active", "was_draining": after is not None})
         return
