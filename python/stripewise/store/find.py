@@ -20,6 +20,7 @@ from ..files.parts import read_part
 from ..layout import Layout
 from ..units import OFFSET_BYTES_MAX, parse_age, parse_size
 from .copies.build import is_container
+from .globs import escape
 from .placed import PlacedFile, placed_in
 from .store import Store, StoredFile
 
@@ -155,7 +156,10 @@ def _matcher(pattern: str | None) -> Any:
         return None
     found = re.compile(fnmatch.translate(pattern))
     if "/" in pattern:
-        return lambda path: found.match(path) is not None
+        # As those of templates: from the working directory, which is a path whatever its name holds.
+        full = os.path.normpath(os.path.join(escape(os.getcwd()), os.path.expanduser(pattern)))
+        from_here = re.compile(fnmatch.translate(full))
+        return lambda path: found.match(path) is not None or from_here.match(path) is not None
     return lambda path: found.match(os.path.basename(path)) is not None
 
 

@@ -7,14 +7,15 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .. import native
+from ..cluster import Cluster, data_bytes
 from ..errors import NoSpaceError, StoreError
 from ..layout import Layout, from_indexes, layout_json, target_bytes
-from ..units import format_size
+from ..units import format_size, round_up
 from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes, read_only_targets
 from .store import Store
 
@@ -38,8 +39,8 @@ class PlacedFile:
 
     @property
     def widest(self) -> int:
-        """The most targets that a region of the file is striped over."""
-        return max(len(region.stripes) for region in self.layout.regions)
+        """The most targets that a region with bytes of the file is striped over; of an empty file its first region."""
+        return max(len(region.stripes) for region in self.layout.regions if region.start < max(self.size, 1))
 
     def as_json(self) -> dict[str, Any]:
         """The file as `store layout --json` prints it, and as a plan of one file has it."""
@@ -128,6 +129,40 @@ def allocated_bytes(store: Store, identity: str, endings: Iterable[str] = PLANE_
                 found = os.lstat(target.path / f"{identity}{ending}")
                 held[target.name] = held.get(target.name, 0) + found.st_blocks * BLOCK_BYTES
     return held
+
+
+def with_room(
+    store: Store, cluster: Cluster, sizes: Mapping[str, int], beside_bytes: int = 0
+) -> tuple[Cluster, dict[str, int]]:
+    """The cluster as plans of files of these `sizes`, by path, may fill it, and what other files hold of that, holes
+    counted as full: on every target what is free, as `store df` tells it, and what these files have there now.
+
+    A target without a capacity that would hold all of the files' data and `beside_bytes` stays unlimited.
+    """
+    here = {file.path: file for file in store.files() if file.path in sizes}
+    free = known_room_bytes(store, store.devices())
+    own: dict[str, int] = {}
+    needed = beside_bytes
+    for path, size in sizes.items():
+        file = here.get(path)
+        held = {} if file is None else allocated_bytes(store, file.id)
+        for name, count in held.items():
+            own[name] = own.get(name, 0) + count
+        # A hole needs no room, but what lies behind the file's end now does, and what is on targets that are away.
+        data = sum(held.values()) + round_up(max(0, size - (file.size if file else 0)))
+        needed += round_up(size) if None in free.values() else min(round_up(size), data)
+    others = store.used_by_others(sizes.keys())
+    targets = []
+    for target in cluster.targets:
+        room = free.get(target.name)
+        if room is not None:
+            room = data_bytes(room) + own.get(target.name, 0)
+            if target.capacity_bytes:
+                room = min(room, data_bytes(target.capacity_bytes))
+            if target.capacity_bytes or room < needed:
+                target = replace(target, room_bytes=room + others.get(target.name, 0))
+        targets.append(target)
+    return replace(cluster, targets=tuple(targets)), others
 
 
 def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> None:

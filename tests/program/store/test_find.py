@@ -65,6 +65,37 @@ def test_each_condition_chooses_what_it_says(store: Store) -> None:
         assert found(store, **words) == sorted(wanted), words
 
 
+def test_what_is_laid_out_behind_the_end_counts_for_no_condition(store: Store) -> None:
+    file = store.data / "grows"
+    layout = store.base / "grows.json"
+    regions = [
+        {"start": 0, "len": 1 << 20, "stripes": [["t0", 65536], ["t1", 65536]]},
+        {"start": 1 << 20, "len": 1 << 20, "stripes": [[name, 65536] for name in ("t0", "t1", "ssd0")]},
+    ]
+    layout.write_text(json.dumps({"regions": regions}))
+    store.program("sh", "-c", f"head -c {1 << 20} /dev/zero > {file}")
+    stripewise("store", "set-layout", file, "--layout", layout)
+    try:
+        assert found(store, pattern="grows", stripe_count="2") == ["grows"]
+        assert found(store, pattern="grows", stripe_count="3") == []
+        store.program("sh", "-c", f"printf more >> {file}")
+        assert found(store, pattern="grows", stripe_count="3") == ["grows"]
+    finally:
+        store.run("rm", file)
+
+
+def test_a_pattern_with_a_slash_is_from_the_working_directory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = store.base / "[a]"
+    odd.mkdir(exist_ok=True)
+    monkeypatch.chdir(store.data.parent)
+    name = store.data.name
+    assert found(store, pattern=f"{name}/*.dat") == ["large.dat", "small.dat"]
+    assert found(store, pattern=f"./{name}/../{name}/small.dat") == ["small.dat"]
+    monkeypatch.chdir(odd)
+    assert found(store, pattern=f"../{name}/*.dat") == ["large.dat", "small.dat"]
+    assert found(store, pattern="no/*.dat") == []
+
+
 def test_names_are_whole_for_programs_and_one_line_for_people(store: Store) -> None:
     shown = execute([BIN / "stripewise", "store", "find", store.root]).out
     assert len(shown.splitlines()) == 4 and "two\\nlines" in shown

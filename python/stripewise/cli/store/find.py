@@ -26,7 +26,7 @@ class Wanted:
 
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="Glob of the name, or of the whole path if it has a /; quoted."),
+        typer.Argument(metavar="[PATTERN]", help="Glob of the name; with a / in it of the path, from the working directory; quoted."),
     ] = None
     size: Annotated[
         str | None,
@@ -55,7 +55,8 @@ class Wanted:
         list[str] | None, typer.Option("--not-on", metavar="TARGET", help="Files without data on this target.")
     ] = None
     stripe_count: Annotated[
-        str | None, typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets in the widest region.")
+        str | None,
+        typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets in the widest region that holds bytes."),
     ] = None
     like: Annotated[
         Path | None, typer.Option("--layout-of", metavar="FILE", help="Files with the layout of this managed file.")
@@ -92,7 +93,7 @@ def store_find(
 ) -> None:
     """List the files of a store by name, size, age, targets or layout.
 
-    All conditions must hold. Holes count as data.
+    All conditions must hold. Holes count as data; what is laid out behind a file's end does not count.
     """
     if print0 and json:
         raise UsageError("store find: give -0 or --json, not both")
