@@ -190,6 +190,10 @@ WORDS: dict[str, Entry] = {
     "p99": Entry("99 in 100 take no longer."),
     "at work by the model": Entry("Seconds that the target was at work, by startup and per byte."),
     "I/O seconds": Entry("Seconds with any read under way, and those with any write, added; by tune measured."),
+    "whole run": Entry(
+        "Seconds from the start of the command to its end, the median of its runs: with its launcher, what the program "
+        "computes and whatever else it waits for."
+    ),
     "simulated I/O": Entry(
         "The same seconds in a simulated run of the traced requests: devices and network alone, without the time of "
         "the library, of the program's own processes and of a busy machine."
@@ -300,8 +304,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "manager", "replica", "simulated seconds", "times original",
     ),
     "tune": (
-        "MB/s", "I/O seconds", "simulated I/O", "95 % interval", "times as fast as", "busy", "imbalance", "bound ratio",
-        "verified bytes",
+        "MB/s", "I/O seconds", "whole run", "simulated I/O", "95 % interval", "times as fast as", "busy", "imbalance",
+        "bound ratio", "verified bytes",
     ),
     "store df": ("class", "used", "free", "away"),
     "store info": ("class", "kind", "capacity", "busy", "rule"),

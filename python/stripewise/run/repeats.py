@@ -83,6 +83,11 @@ class Repeated:
         )
 
     @property
+    def run_seconds(self) -> float:
+        """The median time of the whole run, from the command's start to its end, in seconds."""
+        return statistics.median(run.elapsed_seconds for run in self.runs)
+
+    @property
     def io_range(self) -> tuple[float, float] | None:
         """The 95 % confidence interval of the mean I/O time, in seconds; None with a single run."""
         off = self._off(1 / len(self.runs))
@@ -119,6 +124,7 @@ class Repeated:
         return {
             **self.mean.as_json(),
             "repeats": len(self.runs),
+            "run_seconds": self.run_seconds,
             "io_seconds_each": [run.io_seconds for run in self.runs],
             "io_seconds_range": self.io_range,
             "half_width": self.half_width,

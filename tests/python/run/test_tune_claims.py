@@ -67,6 +67,18 @@ def test_the_factor_has_its_interval_and_the_likely_gain_beside_it(capsys: pytes
     assert "verified bytes" in claimed(capsys, layout("def", 4.0), layout("best", 1.0, verified=5))
 
 
+def test_the_whole_run_stands_beside_its_io(capsys: pytest.CaptureFixture[str]) -> None:
+    def waiting(name: str, io_s: float, *run_s: float) -> Repeated:
+        return Repeated(PLAN, tuple(Measured(name, 2.0, None, io_s, each, {}, None) for each in run_s))
+
+    layouts = waiting("def", 1.0, 3.7, 3.8, 9.0), waiting("best", 0.4, 3.1, 3.2, 3.3)
+    said = claimed(capsys, *layouts)
+    assert "whole run, s 3.80 3.20" in said, "the median, for a busy machine makes single runs long"
+    assert "the whole run: 3.80 s with def, 3.20 s with best, 1.19 times as fast, start and end included" in said
+    assert layouts[0].as_json()["run_seconds"] == 3.8
+    assert "the whole run:" not in claimed(capsys, layouts[1], layouts[0]), "the first was the fastest"
+
+
 def test_what_is_not_known_is_not_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     said = claimed(capsys, layout("def", 4.0), layout("best", 1.0))
     assert "(one run each, so nothing is known of how much it varies)" in said and "interval" not in said

@@ -60,6 +60,7 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
         (f"times as fast as {first.policy}{unsure}", [_times(first.io_seconds, row.io_seconds) for row in rows]),
         *((f"busy {target.name}, s", [_seconds(row.busy_s.get(target.name)) for row in rows]) for target in targets),
         ("imbalance", [shown(row.imbalance, 3) for row in rows]),
+        ("whole run, s", [_seconds(each.run_seconds) for each in tuned.layouts]),
         ("bound ratio", [shown(row.bound_ratio, 3) for row in rows]),
         ("verified bytes", ["-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in rows]),
     ]
@@ -71,6 +72,8 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
     typer.echo(wrapped(_claim(tuned)))
     for note in _notes(tuned, simulated):
         typer.echo(wrapped(f"note: {note}"))
+    if tuned.fastest is not tuned.layouts[0]:
+        typer.echo(wrapped(_whole_run(tuned)))
     if tuned.kept is not None:
         for line in kept_layout(tuned.kept.plan, tuned.anew, {each.name: each.klass for each in targets}):
             typer.echo(line)
@@ -167,6 +170,17 @@ def _claim(tuned: Tuned) -> str:
 
 def _seconds(value: float | None) -> str:
     """Two digits behind the point, below 1 s three significant ones."""
+def _whole_run(tuned: Tuned) -> str:
+    """What the user waits for: the command from its start to its end, with launching and computing."""
+    first, fastest = tuned.layouts[0], tuned.fastest
+    took = (
+        f"{_seconds(first.run_seconds)} s with {first.policy}, {_seconds(fastest.run_seconds)} s with {fastest.policy}"
+    )
+    return (
+        f"the whole run: {took}, {_times(first.run_seconds, fastest.run_seconds)} times as fast, start and end included"
+    )
+
+
     digits = 2 if not value or value >= 1 else 2 - math.floor(math.log10(value))
     return shown(value, digits)
 
