@@ -1,4 +1,4 @@
-"""Files that hold copies are the store's own: no verb takes them for a user's, and they go with the file they are of."""
+"""Files that hold copies are the store's own: no verb takes them for a user's, and they go with their original."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 
 import pytest
 from rig import Maker, Store, dirs, execute, stripewise
-from test_invalidated import BLOCK, BLOCKS, made
+from test_invalidated import BLOCK, BLOCKS, replicas
+
+from stripewise import native
 
 SIZE = BLOCK * BLOCKS
 
@@ -18,8 +20,11 @@ def store(make_store: Maker) -> Store:
     for name in ("f", "g"):
         store.program("sh", "-c", f"head -c {SIZE} /dev/urandom > {store.data / name}")
     (store.plain / "p").write_bytes(bytes(SIZE))
+    copies = replicas("update")
+    # In other stripes than those of new files.
+    copies["replicas"][0]["regions"][0]["stripes"] = [[0, 32768], [1, 32768]]
     for file in (store.data / "f", store.plain / "p"):
-        made(store, file, "update")
+        native.call("store_copies_make", str(store.root), str(file), json.dumps(copies))
     return store
 
 

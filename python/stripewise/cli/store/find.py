@@ -26,7 +26,10 @@ class Wanted:
 
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="Glob of the name; with a / in it of the path, from the working directory; quoted."),
+        typer.Argument(
+            metavar="[PATTERN]",
+            help="Glob of the name; with a / in it of the path, from the working directory; quoted.",
+        ),
     ] = None
     size: Annotated[
         str | None,
@@ -56,7 +59,9 @@ class Wanted:
     ] = None
     stripe_count: Annotated[
         str | None,
-        typer.Option("--stripe-count", metavar="[+-]N", help="Number of targets in the widest region that holds bytes."),
+        typer.Option(
+            "--stripe-count", metavar="[+-]N", help="Number of targets in the widest region that holds bytes."
+        ),
     ] = None
     like: Annotated[
         Path | None, typer.Option("--layout-of", metavar="FILE", help="Files with the layout of this managed file.")
