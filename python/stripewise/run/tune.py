@@ -34,7 +34,7 @@ from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
 from ..store.globs import escape, matches
 from ..store.kept import without_ids
-from ..store.traced import on_store, plain_advice
+from ..store.traced import managed_advice, on_store, plain_advice
 from ..units import format_size
 from ..workload import Workload
 from ..workload.made import Made, made_in
@@ -58,8 +58,6 @@ ROUNDS, SURE = (2, 5), 0.05
 SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
-#: So many globs of a store are named where no file of a program is of one.
-GLOBS_NAMED = 3
 #: Files that runs left are named up to so many, more of them by their globs.
 LEFT_NAMED = 8
 
@@ -383,7 +381,9 @@ class Tuner:
         except StripewiseError as error:
             if any(trace.glob("*.swt")):
                 raise
-            raise StoreError(f"{self.command[0]}: did no I/O in run {circle.number}; {self._cure()}") from error
+            raise StoreError(
+                f"{self.command[0]}: did no I/O in run {circle.number}; {managed_advice(self.store.config)}"
+            ) from error
         made = made_in(collected)
         circle.first |= made.first
         workload = self._ours(collected)
@@ -443,26 +443,16 @@ class Tuner:
             f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
         )
 
-    def _cure(self) -> str:
-        """What to do where a program leaves no file in the store."""
-        globs = [rule.glob for rule in self.store.config.rules if rule.action == "manage"]
-        named = ", ".join(globs[:GLOBS_NAMED]) + ", ..." * (len(globs) > GLOBS_NAMED) if globs else "none now"
-        return (
-            f"new files go into the store where a [[rule]] in {self.store.config.path} has a glob of their path "
-            f"({named}): add one there, or name the files with --manage"
-        )
-
     def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""
         try:
             workload = read_trace(collected)
         except WorkloadError as error:
-            raise StoreError(
-                f"{self.command[0]}: touched no file of the store {self.store.root}; {self._cure()}"
-            ) from error
+            cure = managed_advice(self.store.config)
+            raise StoreError(f"{self.command[0]}: touched no file of the store {self.store.root}; {cure}") from error
         found = on_store(workload, self.store)
         if not found.files:
-            cure = f"{self._cure()}. What it removes before it ends cannot be laid out"
+            cure = f"{managed_advice(self.store.config)}. What it removes before it ends cannot be laid out"
             cure = plain_advice(workload, self.store, self.manage, self.keeps_traces) or cure
             raise StoreError(f"{self.command[0]}: left no file in the store {self.store.root}; {cure}")
         # A script's own words are not the program's that it starts, and the words are what the next run has.

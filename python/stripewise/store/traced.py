@@ -10,10 +10,13 @@ from pathlib import Path
 
 from ..workload import Workload
 from ..workload.renames import as_renamed, renames_in
-from .config import Rule, manages
+from .config import Rule, StoreConfig, manages
 from .globs import manage_globs
 from .placed import is_plain
 from .store import Store
+
+#: So many globs of a store are named where no file of a program is of one.
+GLOBS_NAMED = 3
 
 
 def on_store(workload: Workload, store: Store) -> Workload:
@@ -28,6 +31,17 @@ def on_store(workload: Workload, store: Store) -> Workload:
             held = known[identity].size if identity in known else 0
             files.append(replace(file, id=identity, size_bytes=max(file.size_bytes, held)))
     return replace(workload, files=tuple(files))
+
+
+def managed_advice(config: StoreConfig) -> str:
+    """What makes new files go into a store, with its rules for directories: a template is of the files of one name."""
+    rules = [rule for rule in config.rules if rule.action == "manage"]
+    globs = [rule.glob for rule in rules if rule.layout is None] or [rule.glob for rule in rules]
+    named = ", ".join(globs[:GLOBS_NAMED]) + ", ..." * (len(globs) > GLOBS_NAMED) if globs else "none now"
+    return (
+        f"new files go into the store where a [[rule]] in {config.path} has a glob of their path ({named}): add one "
+        "there, or name the files with --manage"
+    )
 
 
 def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -> str:

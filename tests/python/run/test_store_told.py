@@ -20,6 +20,12 @@ def test_a_program_that_leaves_no_file_names_the_store_s_file_and_its_globs(tmp_
     said = stripewise("tune", "--store", tmp_path / "lab/store", "--", "true", code=1).stderr
     assert f"a [[rule]] in {tmp_path}/lab/store/store.toml has a glob of their path ({tmp_path}/lab/**)" in said, said
     assert "--manage" in said
+    # Templates are of names; four of them would leave no place for the rule of the directory.
+    for name in ("a.dat", "b.dat", "c.dat", "ck-[0-9]*.h5"):
+        layout = ("--stripe-size", "1MiB", "--targets", "ssd0")
+        stripewise("store", "template", "add", tmp_path / "lab/store", tmp_path / "lab" / name, *layout)
+    said = stripewise("tune", "--store", tmp_path / "lab/store", "--", "true", code=1).stderr
+    assert f"has a glob of their path ({tmp_path}/lab/**): add one" in said, said
     said = stripewise("store", "info", tmp_path / "lab/store").stdout
     assert "new files get regions of 64.0 MiB, laid out as def; plans may lay out each region for itself" in said, said
 
