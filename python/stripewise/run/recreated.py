@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..plan import Plan
 from ..plan.made_as import glob_problem
-from ..store.globs import escape
+from ..store.globs import escape, matches
 from ..workload.made import Made
 from ..workload.series import pattern_of, renumbered, shape_of
 
@@ -39,6 +39,12 @@ def globs_of(made: Iterable[str], known: Iterable[str], first: Mapping[str, str]
         if glob_problem(glob) is None:
             found.setdefault(glob, name)
     return found
+
+
+def of_series(paths: Iterable[str], globs: Iterable[str], first: Mapping[str, str]) -> frozenset[str]:
+    """Those of the files that are of a series, by the `globs` of `globs_of`: numbers in their names change."""
+    series = [glob for glob in globs if ANY_NUMBER in glob]
+    return frozenset(path for path in paths if any(matches(glob, first.get(path, path)) for glob in series))
 
 
 def names_beside(made: Iterable[str], first: Mapping[str, str]) -> set[str]:

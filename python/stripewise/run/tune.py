@@ -45,7 +45,7 @@ from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
 from .put_back import put_back, put_back_or_tell, standing, where_back
-from .recreated import globs_of, names_beside
+from .recreated import globs_of, names_beside, of_series
 from .repeats import Repeated, together
 from .shown import Shown
 from .simulated import with_simulation
@@ -76,8 +76,9 @@ class _Circle:
     """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
 
     `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
-    have, `there` the paths of the files before the first run, `first` the names that renamed files were made with,
-    `known` all names that files were made with, `same` the measured policies whose layouts others propose, too.
+    have, `always` of those that all runs touch, `there` of those before the first run, `first` the names that renamed
+    files were made with, `known` all names that files were made with, `same` the measured policies whose layouts others
+    propose, too.
     """
 
     temporary: Temporary
@@ -88,6 +89,7 @@ class _Circle:
     ids: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
+    always: set[str] = field(default_factory=set)
     there: frozenset[str] = frozenset()
     first: dict[str, str] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
@@ -256,9 +258,10 @@ class Tuner:
         planned = {file.path: file for file in fastest.plan.files}
         globs = self._globs(circle, circle.made & set(planned))
         anew = {glob: planned[path] for glob, path in globs.items()}
+        passing = frozenset(((circle.made | of_series(planned, globs, circle.first)) & set(planned)) - circle.always)
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
-        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.same)
+        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.same, passing)
 
     def _tell_unsure(self, layouts: Sequence[Repeated]) -> None:
         """A remark where the most runs that are made without --repeat were not enough."""
@@ -317,6 +320,7 @@ class Tuner:
                 circle.made.add(path)
         if circle.number > 1:
             circle.made |= made.anew & set(here)
+        circle.always = set(here) if circle.number == 1 else circle.always & set(here)
         circle.ids |= here
         circle.known |= made.names | {circle.first.get(path, path) for path in here}
 

@@ -6,8 +6,8 @@ chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..layout import Region, Stripes
@@ -29,6 +29,8 @@ class Tuned:
     anew: Mapping[str, FilePlan] = field(default_factory=dict)
     #: Policies whose layout is that of one that was measured, and this one.
     same: Mapping[str, str] = field(default_factory=dict)
+    #: Planned files that later runs do not touch, for not all runs did, and made anew under other names what they are.
+    passing: frozenset[str] = frozenset()
 
     @property
     def fastest(self) -> Repeated:
@@ -77,6 +79,18 @@ class Tuned:
             "not_told_apart": [each.policy for each in self.rivals],
             "remarks": list(self.remarks),
         }
+
+
+def without_files(plan: Plan, paths: Collection[str]) -> Plan:
+    """The plan, with what it moves later, for all files but these."""
+    if not paths:
+        return plan
+    files = tuple(file for file in plan.files if file.path not in paths)
+    migrations = tuple(
+        replace(each, moves=tuple(move for move in each.moves if move.file not in paths)) for each in plan.migrations
+    )
+    plan = replace(plan, files=files, migrations=migrations)
+    return replace(plan, target_bytes=plan.bytes_per_target())
 
 
 def twin_of(plan: Plan, others: Iterable[Plan]) -> str | None:

@@ -243,6 +243,9 @@ def test_the_layout_stays_with_files_that_are_made_anew(make_store: Maker) -> No
         assert found["kept"] == "best", said.report
         assert str(store.data / glob) in templates(store), said.report
         assert f"new files matching {store.data / glob} are laid out like" in said.err
+        # A plan that names last week's checkpoints would only move them.
+        assert ("no plan is kept: later runs have other files" in said.err) == ("%04d" in names[-1]), said.report
+        assert ("kept the plan of best" in said.err) == ("%04d" not in names[-1]), said.report
         for name in more:
             store.program("sh", "-c", f"rm -f {store.data / name}; head -c 1048576 /dev/zero >{store.data / name}")
             assert all(target == "s0" for cycle in cycles_of(store, store.data / name) for target, _ in cycle)

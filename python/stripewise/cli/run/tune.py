@@ -17,6 +17,8 @@ import typer
 from ...cluster import Target
 from ...errors import ClusterError, StripewiseError, UsageError
 from ...layout import Layout
+from ...plan import Plan
+from ...plan.application import application_of, working_directory
 from ...plan.summary import likely_text, model_range
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
@@ -24,7 +26,7 @@ from ...run.measure import ratio
 from ...run.repeats import Repeated
 from ...run.shown import Shown
 from ...run.tune import Tuner, Turns
-from ...run.tuned import Tuned
+from ...run.tuned import Tuned, without_files
 from ...store import Store, plans, templates
 from ...store.config import KeptPlan
 from ..arguments import flattened
@@ -58,9 +60,9 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
         ("simulated I/O, s", simulated),
         ("95 % interval", [_between(each.io_range, _seconds) for each in tuned.layouts]),
         (f"times as fast as {first.policy}{unsure}", [_times(first.io_seconds, row.io_seconds) for row in rows]),
+        ("whole run, s", [_seconds(each.run_seconds) for each in tuned.layouts]),
         *((f"busy {target.name}, s", [_seconds(row.busy_s.get(target.name)) for row in rows]) for target in targets),
         ("imbalance", [shown(row.imbalance, 3) for row in rows]),
-        ("whole run, s", [_seconds(each.run_seconds) for each in tuned.layouts]),
         ("bound ratio", [shown(row.bound_ratio, 3) for row in rows]),
         ("verified bytes", ["-" if row.verified_bytes is None else f"{row.verified_bytes:,}" for row in rows]),
     ]
@@ -70,10 +72,10 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
             made.add_row(name, *cells)
     stdout().print(made)
     typer.echo(wrapped(_claim(tuned)))
-    for note in _notes(tuned, simulated):
-        typer.echo(wrapped(f"note: {note}"))
     if tuned.fastest is not tuned.layouts[0]:
         typer.echo(wrapped(_whole_run(tuned)))
+    for note in _notes(tuned, simulated):
+        typer.echo(wrapped(f"note: {note}"))
     if tuned.kept is not None:
         for line in kept_layout(tuned.kept.plan, tuned.anew, {each.name: each.klass for each in targets}):
             typer.echo(line)
@@ -168,8 +170,6 @@ def _claim(tuned: Tuned) -> str:
     return f"{fastest.policy}: {times}, measured ({between}){sure}; {expected}"
 
 
-def _seconds(value: float | None) -> str:
-    """Two digits behind the point, below 1 s three significant ones."""
 def _whole_run(tuned: Tuned) -> str:
     """What the user waits for: the command from its start to its end, with launching and computing."""
     first, fastest = tuned.layouts[0], tuned.fastest
@@ -181,6 +181,8 @@ def _whole_run(tuned: Tuned) -> str:
     )
 
 
+def _seconds(value: float | None) -> str:
+    """Two digits behind the point, below 1 s three significant ones."""
     digits = 2 if not value or value >= 1 else 2 - math.floor(math.log10(value))
     return shown(value, digits)
 
@@ -210,7 +212,9 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     """Keeps the plan whose layout stays, for runs of the same application, with what it gained over DEF if that is
     known.
     """
-    plan = kept.plan
+    plan = without_files(kept.plan, tuned.passing)
+    if tuned.passing and not plan.files:
+        return _forget(store, plan)
     if tuned.layouts[0].policy == "def" and not tuned.unsure:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
@@ -222,6 +226,14 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
     return found
+
+
+def _forget(store: Store, plan: Plan) -> None:
+    """Says that no plan is kept where templates do all of it, and forgets one that an earlier tune has kept."""
+    typer.echo("no plan is kept: later runs have other files than those measured, and templates lay new ones out")
+    with contextlib.suppress(UsageError):
+        for gone in plans.forget(store.root, application_of(plan.command), plan.processes, working_directory()):
+            typer.echo(f"forgot the plan kept for {printable(gone.title)}, of files that later runs do not touch")
 
 
 def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
