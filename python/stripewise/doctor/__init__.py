@@ -31,6 +31,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("store", store.store_is_readable),
     ("trust", store.links_are_followed),
     ("machine", store.no_other_machine_has_it),
+    ("tune", store.no_tune_was_killed),
     ("targets", store.targets_are_usable),
     ("devices", store.targets_have_devices_of_their_own),
     ("file system", store.file_systems_can_lock),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import StripewiseError
 from ..files.parts import ANYBODY, is_read_only, read_part
+from ..moving.trial import cure_of, cut_short
 from ..setup.remarks import on_one_device
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
@@ -60,6 +61,13 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
                     f"another machine has a slot in {slot.parent}: {slot.name}",
                     f"end its programs; if it is gone: stripewise store fsck {shlex.quote(str(config.root))} --repair",
                 )
+
+
+def no_tune_was_killed(examined: Examined) -> Iterator[Finding]:
+    """No file lies where a tune that was killed tried it."""
+    for config in _config(examined):
+        if killed := cut_short(config.root):
+            yield note(killed, cure_of(config.root))
 
 
 def links_are_followed(examined: Examined) -> Iterator[Finding]:

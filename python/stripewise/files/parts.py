@@ -128,6 +128,18 @@ def is_locked(root: Path, name: str) -> bool:
     return False
 
 
+def overwrite_part(root: Path, name: str, text: str) -> None:
+    """Writes `text` into the file `<root>/<name>`, which stays the same one, as a lock has to; what reads it meanwhile
+    may find half of it. Raises OSError as above.
+    """
+    with held_place(root, name) as (at, last, owner):
+        handle = os.open(last, os.O_WRONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
+        with open(handle, "wb", buffering=0) as file:
+            _checked_file(handle, {0, owner, os.geteuid()})
+            file.truncate()
+            file.write(text.encode())
+
+
 def remove_part(root: Path, name: str) -> None:
     """Removes the file `<root>/<name>` if it is there. Raises OSError as above."""
     with held_place(root, name) as (at, last, _), contextlib.suppress(FileNotFoundError):

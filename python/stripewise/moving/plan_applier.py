@@ -21,6 +21,7 @@ from ..store import Store
 from ..store.room import room_bytes
 from ..units import format_size
 from .mover_session import MoverSession
+from .trial import settle
 
 #: What the native module says of a file that moves in pieces too large for any target beside what lies there.
 IN_THE_WAY = "no target has room to keep it while it moves"
@@ -109,6 +110,8 @@ def lay_out(
                     f"{stands}"
                 )
             moved.check(stands)
+    if verb != "tune":
+        settle(store.root, {file.path for file in files})
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
 
 

@@ -21,6 +21,7 @@ from ..store import Store
 from .mover_session import MoverSession, identity_of
 from .mover_status import read_status
 from .schedule import Schedule, Step, in_order, with_region
+from .trial import settle
 
 #: A move that failed is tried again after so long; each failure doubles it.
 RETRY_S = 0.5
@@ -173,6 +174,8 @@ class PlanFollower:
         self.result.left += self._undone()
         self.result.stopped = self.session.stopped
         self.result.is_complete = not (self.result.left or self._failures) and self._is_last()
+        if self.result.is_complete:
+            settle(self.store.root, {file.path for file in self.plan.files})
         self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
         self.session.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)

@@ -27,6 +27,7 @@ from ..files.parts import locked_part
 from ..layout import Region, target_bytes
 from ..moving.mover_status import check_idle
 from ..moving.plan_applier import apply_plan
+from ..moving.trial import cure_of, cut_short, end_trial, note_trial
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy, plan_by
@@ -150,6 +151,7 @@ class Tuner:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """While it lasts no other tune lays out this store's files. Raises StoreError where one does, or a mover."""
+        killed = cut_short(self.store.root)
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(locked_part(self.store.root, TUNE_LOCK, wait=False))
@@ -158,6 +160,9 @@ class Tuner:
                     f"{self.store.root}: another tune is at work on this store; wait until it ends"
                 ) from error
             check_idle(self.store.root)
+            if killed:
+                self.show.say(f"{killed}; if this tune leaves them there: {cure_of(self.store.root)}")
+            held.callback(end_trial, self.store.root)
             yield
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
@@ -481,8 +486,9 @@ class Tuner:
         # What ends the moves leaves some files as this plan has them.
         circle.applied = name
         there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
+        files = tuple(file for file in plan.files if file.path in there)
+        note_trial(self.store.root, self.command, [file.path for file in files])
         with self.show.working("moving") as step:
-            files = tuple(file for file in plan.files if file.path in there)
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step, verb="tune")
         _go_on_unless(applied.signal)
 

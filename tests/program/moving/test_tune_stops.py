@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rig import STRIPEWISE, Maker, Store, dirs, stripewise
+from rig import STRIPEWISE, Maker, Store, dirs, stripewise, wait_until
 
 #: Makes a file, waits, and ends with a status of its own where it is asked to stop, as codes that checkpoint do.
 CATCHER = """
@@ -83,3 +83,50 @@ def test_the_trace_of_an_interrupted_run_that_ended_well_says_so(make_store: Mak
     assert json.loads((collected / "meta.json").read_text())["interrupted_by"] == signal.SIGINT
     shown = stripewise("show", collected)
     assert "the run was interrupted by SIGINT: it ended with exit status 0" in shown.out + shown.err, shown.report
+
+
+#: Reads its file; from the second run on it waits then.
+WAITER = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDONLY)
+for n in range(64):
+    os.pread(fd, 4096, n * 39 % 64 * 4096)
+open(sys.argv[2], "a").write("x")
+while os.path.getsize(sys.argv[2]) > 1 and os.path.exists(sys.argv[3]):
+    time.sleep(0.05)
+"""
+
+
+def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_out(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file, runs, waits = store.data / "f", store.base / "runs", store.base / "waits"
+    stripewise("run", "--store", store.root, "--", "dd", "if=/dev/zero", f"of={file}", "bs=256K", "count=1")
+    program = ("python3", "-c", WAITER, str(file), str(runs), str(waits))
+    words = [STRIPEWISE, "tune", "--store", str(store.root), "--repeat", "1", "--", *program]
+
+    def killed() -> None:
+        stripewise("store", "set-layout", file, "--stripe-size", "4KiB", "--targets", "t1")
+        runs.unlink(missing_ok=True)
+        waits.touch()
+        with subprocess.Popen(list(map(str, words)), start_new_session=True) as tune:
+            wait_until(lambda: runs.exists() and runs.stat().st_size == 2)
+            assert "was killed" not in examined(), "it is at work"
+            os.killpg(tune.pid, signal.SIGKILL)
+        waits.unlink()
+
+    def examined() -> str:
+        return stripewise("doctor", "--store", store.root, code=None).out
+
+    killed()
+    said = f"was killed: {file} may lie in a layout under trial, not in its former one"
+    moved = stripewise("mover", "status", store.root)
+    assert said in moved.out and "set-layout FILE --layout def" in moved.out and "a tune of 'python3 -c" in moved.out
+    assert said in json.loads(stripewise("mover", "status", store.root, "--json").out)["tune_killed"]
+    assert said in examined()
+    stripewise("store", "set-layout", file, "--layout", "def")
+    assert "was killed" not in examined()
+    killed()
+    again = stripewise(*words[1:])
+    assert said in again.err, again.report
+    assert "was killed" not in examined() and "was killed" not in stripewise(*words[1:]).err
+    store.fsck()

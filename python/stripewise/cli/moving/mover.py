@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...moving.mover_status import read_status, send_command
+from ...moving.trial import cure_of, cut_short
 from ...store.config import store_root
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
@@ -26,7 +27,10 @@ def status(
     """Show mover progress: state, bytes, time left, slowdown."""
     root = store_root(store)
     said = read_status(root)
-    _print(said, json)
+    killed = cut_short(root)
+    _print({**said, **({"tune_killed": killed} if killed else {})}, json)
+    if killed and not json:
+        typer.echo(f"{printable(killed)}; {printable(cure_of(root))}")
     with standing(lambda: f"only the watching; the mover goes on ('stripewise mover stop {store}' ends it)"):
         while watch and said["alive"]:
             time.sleep(WATCH_S)

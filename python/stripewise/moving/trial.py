@@ -1,0 +1,71 @@
+"""A note on the files that lie in a layout under trial, in the lock file of `tune` while it works.
+
+Whoever finds it with nobody at work knows that a tune was killed, for one that ends takes it back, however it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..files.parts import is_locked, overwrite_part, read_part
+from ..store.config import TUNE_LOCK
+
+#: So many of the files are noted, the others counted.
+NOTED_MAX = 1000
+
+
+def note_trial(root: Path, command: Sequence[str], paths: Sequence[str]) -> None:
+    """Notes that a tune of `command` lays these files out; by whoever has the lock. A full disk keeps nobody."""
+    said = {"command": shlex.join(command), "files": list(paths[:NOTED_MAX]), "count": len(paths)}
+    with suppress(OSError):
+        overwrite_part(root, TUNE_LOCK, json.dumps(said))
+
+
+def end_trial(root: Path) -> None:
+    """No file lies in a layout under trial any more, or who is concerned has been told."""
+    with suppress(OSError):
+        overwrite_part(root, TUNE_LOCK, "")
+
+
+def settle(root: Path, paths: Collection[str]) -> None:
+    """These files have a layout that somebody wanted, so a tune that was killed has left nothing of them."""
+    if is_locked(root, TUNE_LOCK) or (said := _noted(root)) is None:
+        return
+    left = [path for path in said["files"] if path not in paths]
+    count = said["count"] - (len(said["files"]) - len(left))
+    with suppress(OSError):
+        overwrite_part(root, TUNE_LOCK, json.dumps({**said, "files": left, "count": count}) if left else "")
+
+
+def cut_short(root: Path) -> str:
+    """That a tune was killed here, of which command, and which files it may have left; empty where none was."""
+    if is_locked(root, TUNE_LOCK) or (said := _noted(root)) is None:
+        return ""
+    more = f" (and {said['count'] - 1} more)" if said["count"] > 1 else ""
+    return (
+        f"a tune of '{said['command']}' was killed: {said['files'][0]}{more} may lie in a layout under trial, not in "
+        "its former one"
+    )
+
+
+def cure_of(root: Path) -> str:
+    """The ways out of that."""
+    return (
+        "tune again, or lay the files out: stripewise apply PLAN --store "
+        f"{shlex.quote(str(root))}, or stripewise store set-layout FILE --layout def"
+    )
+
+
+def _noted(root: Path) -> dict[str, Any] | None:
+    """What is noted; nothing where it cannot be read, or a kill has torn it."""
+    try:
+        said = json.loads(read_part(root, TUNE_LOCK))
+        files = [str(path) for path in said["files"]]
+        return {"command": str(said["command"]), "files": files, "count": int(said["count"])} if files else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
