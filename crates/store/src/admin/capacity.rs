@@ -57,7 +57,7 @@ pub fn check_room(store: &Store<'_>, path: &Path, home: Table<'_>, size: u64, da
         let room = free.get(target as usize).copied().unwrap_or(0);
         if bytes > room {
             let (name, short) = (&store.target(target)?.name, bytes - room);
-            return Err(StoreError::NoSpace(format!("{}: target {name} has no room for {what}: {short} bytes short; {cure}", path.display())));
+            return Err(StoreError::NoSpace(format!("{}: target {name} has no room for {what}: {} short; {cure}", path.display(), size_text(short))));
         }
     }
     Ok(())
@@ -108,6 +108,21 @@ pub fn bytes_by_target(table: Table<'_>, from: u64, to: u64, data: &[(u64, u64)]
         }
     }
     sums
+}
+
+/// A size in binary units, rounded up so that nothing short is told as nothing.
+fn size_text(bytes: u64) -> String {
+    let unit = |shift: u32, name: &str| {
+        let tenths = (u128::from(bytes) * 10).div_ceil(1 << shift);
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    };
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => unit(10, "KiB"),
+        1_048_576..1_073_741_824 => unit(20, "MiB"),
+        1_073_741_824..1_099_511_627_776 => unit(30, "GiB"),
+        _ => unit(40, "TiB"),
+    }
 }
 
 struct Schedule<'c> {
@@ -242,10 +257,12 @@ impl Schedule<'_> {
         for (target, (incoming, outgoing)) in balance {
             let room = self.free.get(target as usize).copied().unwrap_or(0).saturating_add(outgoing);
             if incoming > room {
-                let name = store.target(target).map_or_else(|_| target.to_string(), |t| t.name.clone());
+                let target = store.target(target)?;
+                let cure = if target.capacity_bytes == 0 { "" } else { "raise its capacity_bytes, " };
                 return Err(StoreError::NoSpace(format!(
-                    "target {name} has no room for this layout: {} bytes short; raise its capacity_bytes, free space there, or choose a layout that puts less on it",
-                    incoming - room
+                    "target {} has no room for this layout: {} short; {cure}free space there, or choose a layout that puts less on it (plan again, where a plan chose it)",
+                    target.name,
+                    size_text(incoming - room)
                 )));
             }
         }

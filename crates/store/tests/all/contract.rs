@@ -103,6 +103,7 @@ fn no_target_ever_holds_more_than_its_capacity(kind: &str) {
     assert_eq!(read_all(&store, 2 << 20), content);
     let error = apply_all(&store, &even(1, 64 * K, 64 * K)).unwrap_err();
     assert!(matches!(error, StoreError::NoSpace(_)) && error.to_string().contains("target t0 has no room"), "{error}");
+    assert!(error.to_string().contains(" KiB short; raise its capacity_bytes, free space there"), "{error}");
     assert_eq!(read_all(&store, 2 << 20), content);
 }
 
