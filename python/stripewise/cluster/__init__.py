@@ -12,6 +12,7 @@ from .cluster import (
     Target,
     cluster_from_mapping,
     cluster_text,
+    data_bytes,
     read_cluster,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "Target",
     "cluster_from_mapping",
     "cluster_text",
+    "data_bytes",
     "read_cluster",
 ]

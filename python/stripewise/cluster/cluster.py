@@ -44,12 +44,20 @@ NameTest = Callable[[str], bool]
 NO_NAME: NameTest = lambda _: False  # noqa: E731
 
 
+def data_bytes(room_bytes: int) -> int:
+    """What of a target's room slices can have: the file system takes a part for finding them, two blocks and a
+    thousandth. Capacities are held against allocated blocks, and ext4 allocates one 4 KiB block per 340 extents.
+    """
+    return room_bytes - min(2 * GRANULE_BYTES + round_up(room_bytes // 1024), room_bytes // 16)
+
+
 @dataclass(frozen=True)
 class Target:
     """One storage server or device.
 
     `startup_*_s` are seconds per access, `per_byte_*_s` seconds per byte; `capacity_bytes` 0 means what the file system
-    has. `startup_*_spread_s` is T_max - T_min of SLAL: the startup is uniform on its mean less and
+    has, `room_bytes` what a store's target has for plans, where one has looked (`store/placed.py`; None: nobody).
+    `startup_*_spread_s` is T_max - T_min of SLAL: the startup is uniform on its mean less and
     plus half of it. Targets of class ssd are the papers' SServers, all others their HServers.
     """
 
@@ -69,6 +77,7 @@ class Target:
     calibration: Calibration | None = None
     #: What only the simulator needs to know of the device.
     device: Device = field(default_factory=Device)
+    room_bytes: int | None = None
 
     @property
     def is_active(self) -> bool:
@@ -77,14 +86,12 @@ class Target:
 
     @property
     def usable_bytes(self) -> int:
-        """What plans may put on this target, slices in whole granules; 0 where only the file system limits it.
+        """What plans may put on this target, slices in whole granules; 0 where only the file system limits it, and
+        nobody has looked what that has.
 
-        The one rule of capacity: the planners, the proof and `plan --check` ask it. The file system takes a part for
-        finding the slices, two blocks and a thousandth: capacities are held against allocated blocks, and ext4
-        allocates one 4 KiB block per 340 extents.
+        The one rule of capacity: the planners, the proof and `plan --check` ask it.
         """
-        metadata_bytes = 2 * GRANULE_BYTES + round_up(self.capacity_bytes // 1024)
-        return self.capacity_bytes - min(metadata_bytes, self.capacity_bytes // 16)
+        return data_bytes(self.capacity_bytes) if self.room_bytes is None else max(1, self.room_bytes)
 
     @property
     def channels(self) -> int:

@@ -14,12 +14,19 @@ from .document import Plan
 from .migrations import replay
 
 
-def check_plan(plan: Plan, cluster: Cluster, source: Path | str) -> list[str]:
-    """Holds the plan against a cluster; returns remarks that do not stop it.
+def check_plan(
+    plan: Plan, cluster: Cluster, source: Path | str, reserved_bytes: Mapping[str, int] | None = None
+) -> list[str]:
+    """Holds the plan against a cluster of which other files hold `reserved_bytes` by target; returns remarks that do
+    not stop it.
 
     Raises PlanError for a target that is not there and for one that would be overfilled.
     """
-    known = {target.name: target.usable_bytes for target in cluster.active}
+    held_by_others = reserved_bytes or {}
+    known = {
+        target.name: target.usable_bytes and max(1, target.usable_bytes - held_by_others.get(target.name, 0))
+        for target in cluster.active
+    }
     for number, file in enumerate(plan.files):
         for position, region in enumerate(file.regions):
             _exist(region.stripes, known, cluster, f"{source}: files[{number}].regions[{position}]")
@@ -62,11 +69,18 @@ def undo_drain(store: Path, name: str) -> str:
 
 def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, where: str) -> None:
     for name, count in held.items():
-        if known[name] and count > known[name]:
+        if not known[name] or count <= known[name]:
+            continue
+        puts = f"{where} puts {format_size(count)} on '{name}', {format_size(count - known[name])} more than"
+        if cluster.targets[cluster.index(name)].room_bytes is None:
             raise PlanError(
-                f"{where} puts {format_size(count)} on '{name}', {format_size(count - known[name])} more than its "
-                f"capacity_bytes in {cluster.source} leaves room for; move regions to another target"
+                f"{puts} its capacity_bytes in {cluster.source} leaves room for; move regions to another target"
             )
+        df = shlex.join(["stripewise", "store", "df", str(cluster.source.parent)])
+        raise PlanError(
+            f"{puts} there is room for beside other files ({df}): free space there, move regions to another target, or "
+            "plan again"
+        )
 
 
 def _check_moves(

@@ -53,7 +53,8 @@ def place_default(
 ) -> tuple[list[Stripes], list[str]]:
     """Stripes and reason of every region under DEF; worked out once per table, cluster and options."""
     held = tuple(sorted(options.reserved_bytes.items()))
-    key = ("def", cluster.digest(), options.stripe_bytes, options.seed, held)
+    room = tuple(target.usable_bytes for target in cluster.active)
+    key = ("def", cluster.digest(), room, options.stripe_bytes, options.seed, held)
     return table.memoized(key, lambda: _place(table, workload, cluster, options))
 
 

@@ -11,11 +11,34 @@ from ..layout import Layout
 from ..plan import FilePlan, Plan, RegionPlan
 from ..policy import POLICIES, PlanOptions, plan_by
 from ..policy.best.trial import Trials
-from ..policy.default import Default
+from ..policy.default import EVERYWHERE, Default
+from ..store import Store
+from ..store.placed import with_room
 from ..workload import Workload
 
 #: The name of the files' own layouts in the run.
 AS_TRACED = "as traced"
+
+
+def ground_of(store: Store, workload: Workload, options: PlanOptions) -> tuple[Cluster, PlanOptions]:
+    """What a workload on files of a store is planned on: its cluster, with the room that these files have there, and
+    the options beside its other files.
+    """
+    sizes = {file.path: file.size_bytes for file in workload.files}
+    cluster, reserved = with_room(store, store.config.cluster, sizes)
+    return cluster, replace(options, reserved_bytes=reserved)
+
+
+def in_room(plan: Plan) -> str:
+    """That regions of DEF's plan lie otherwise than DEF has them, for want of room; empty of other plans."""
+    regions = [region for file in plan.files for region in file.regions if region.start < file.size]
+    elsewhere = sum(region.reason != EVERYWHERE for region in regions)
+    if plan.policy != Default.name or not elsewhere:
+        return ""
+    return (
+        f"{Default.name} has no room throughout: {elsewhere:,} of {len(regions):,} region(s) go where there is some, "
+        "the others over all targets"
+    )
 
 
 def files_of(workload: Workload, paths: Collection[str]) -> Workload:

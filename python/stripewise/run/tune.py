@@ -42,6 +42,7 @@ from ..workload.made import Made, made_in
 from ..workload.syncs import written_back
 from ..workload.trace import read_trace
 from . import runner
+from .baseline import ground_of, in_room
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
@@ -200,6 +201,8 @@ class Tuner:
                 self.show.say(f"{policy.name} proposes the layout of {twin}: measured once")
                 continue
             circle.plans[policy.name] = plan
+            if told := in_room(plan):
+                self.show.say(told)
             workload = self._measure(circle, policy.name)
             # The first run may fill files: the baseline is simulated by its measured one.
             circle.plans[policy.name] = self._simulated(plan, asked if number else workload)
@@ -470,15 +473,11 @@ class Tuner:
 
     def _plan(self, policy: Policy, workload: Workload) -> Plan:
         with self.show.working(f"planning with {policy.name}"):
-            return plan_by(policy, workload, self.store.config.cluster, self._options(workload))
-
-    def _options(self, workload: Workload) -> PlanOptions:
-        reserved = self.store.used_by_others([file.path for file in workload.files])
-        return dataclasses.replace(self.options, reserved_bytes=reserved)
+            return plan_by(policy, workload, *ground_of(self.store, workload, self.options))
 
     def _simulated(self, plan: Plan, workload: Workload) -> Plan:
         with self.show.working(f"simulating {plan.policy}"):
-            return with_simulation(plan, workload, self.store.config.cluster, self._options(workload))
+            return with_simulation(plan, workload, *ground_of(self.store, workload, self.options))
 
     def _apply(self, circle: _Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""

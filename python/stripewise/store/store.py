@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ class Store:
             ids[file.path] = identity
         return ids
 
-    def used_by_others(self, paths: Sequence[str]) -> dict[str, int]:
+    def used_by_others(self, paths: Collection[str]) -> dict[str, int]:
         """Bytes per target that files other than `paths` hold; holes count as full."""
         held: dict[str, int] = {}
         for file in self.files():

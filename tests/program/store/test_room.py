@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -289,3 +290,55 @@ def test_a_target_that_is_mounted_read_only_is_said_to_be_and_not_to_be_full(mak
     assert laid.code == 1 and f"target t1: {place} is mounted read-only; mount it for writing" in laid.err, laid.report
     assert "narrower" not in laid.err, laid.err
     assert f"{place} is mounted read-only" in doctor.out, doctor.report
+
+
+#: Reads pages of the file `sys.argv[1]` at random.
+READ = """
+import os, random, sys
+fd, chance = os.open(sys.argv[1], os.O_RDONLY), random.Random(1)
+for _ in range(100):
+    os.pread(fd, 65536, chance.randrange(480) * 65536)
+"""
+
+
+@pytest.fixture
+def on_small_disk(make_store: Maker) -> Iterator[Store]:
+    """A store with a file of 30 MiB on a disk, beside an SSD of 10 MiB without a capacity."""
+    store = make_store([Target("t0", startup_s=0.003), Target("s0", "ssd", per_byte_s=1e-10)])
+    mount = ["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", store.base / "targets/s0"]
+    mark = (store.base / "targets/s0/stripewise-target").read_bytes()
+    if os.geteuid() or execute(mount, code=None).code:
+        pytest.skip("not run: mounting a file system needs root")
+    try:
+        (store.base / "targets/s0/stripewise-target").write_bytes(mark)
+        store.program("dd", "if=/dev/zero", f"of={store.data / 'f'}", "bs=1M", "count=30")
+        yield store
+        store.program("rm", store.data / "f")
+    finally:
+        execute(["umount", store.base / "targets/s0"])
+
+
+def test_plans_respect_what_a_file_system_has_where_no_capacity_is_given(on_small_disk: Store) -> None:
+    root, file, logs = on_small_disk.root, on_small_disk.data / "f", on_small_disk.base / "logs"
+    trace, plan = on_small_disk.base / "trace", on_small_disk.base / "plan.json"
+    stripewise("run", "--store", root, "--trace", logs, "--", sys.executable, "-c", READ, file)
+    stripewise("collect", logs, "-o", trace)
+    planned = json.loads(stripewise("plan", trace, "--cluster", root, "-o", plan, "--json").out)["target_bytes"]
+    assert planned["s0"] > 20 * MIB, planned
+    said = stripewise("plan", "--check", plan, "--store", root, code=1).err
+    assert "on 's0', " in said and f"room for beside other files (stripewise store df {root})" in said, said
+    said = stripewise("apply", plan, "--store", root, code=1).err
+    assert "target s0 has no room for this layout: " in said and " MiB short; free space there" in said, said
+    planned = json.loads(stripewise("plan", trace, "--store", root, "-o", plan, "--json").out)["target_bytes"]
+    assert 5 * MIB < planned["s0"] < 10 * MIB, planned
+    for _ in range(2):
+        # What the planned file itself has there counts as its own.
+        assert "sound" in stripewise("plan", "--check", plan, "--store", root).out
+        stripewise("apply", plan, "--store", root)
+
+
+def test_the_baseline_of_tune_is_laid_out_in_the_room_that_there_is(on_small_disk: Store) -> None:
+    file = on_small_disk.data / "f"
+    told = stripewise("tune", "--store", on_small_disk.root, "--repeat", "1", "--", sys.executable, "-c", READ, file)
+    assert "def has no room throughout: 1 of 1 region(s) go where there is some" in told.err, told.report
+    assert "apply best: 1 file(s)" in told.err, told.report

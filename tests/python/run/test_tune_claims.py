@@ -23,6 +23,7 @@ from stripewise.moving.mover_session import Moved
 from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
 from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
+from stripewise.run import tune as tune_module
 from stripewise.run.measure import Measured
 from stripewise.run.put_back import put_back_or_tell, standing, where_back
 from stripewise.run.repeats import Repeated, together
@@ -264,7 +265,8 @@ def test_planning_between_two_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> N
             told.append("planned")
             return PLAN
 
-    store: Any = SimpleNamespace(used_by_others=lambda paths: {}, config=SimpleNamespace(cluster=None))
+    monkeypatch.setattr(tune_module, "ground_of", lambda store, workload, options: (None, options))
+    store: Any = SimpleNamespace()
     show = Shown(lambda text: None, lambda text: None, working)
     tuner = Tuner(store, ["job"], PlanOptions(), [], Turns(), show)
     assert tuner._plan(Planned(), Workload((), 1)) is PLAN and told == ["planning with own", "planned"]

@@ -27,6 +27,7 @@ from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
 from ...run.recreated import as_made
 from ...store import Store, plans
+from ...store.placed import with_room
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
 from ...workload import Workload
@@ -245,11 +246,14 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
     described = read_cluster(cluster) if cluster is not None else store.config.cluster if store else None
     # First, for what else is wrong with a plan of another store tells little.
     remarks = [] if store is None else plans.check_files(store, plan, path)
-    remarks += [] if described is None else check_plan(plan, described, path)
+    if described is not None and (store is None or described is not store.config.cluster):
+        remarks += check_plan(plan, described, path)
     if plan.replicas is not None and described is not None:
         planned(plan.replicas, described, path)
-    if store is not None and described is not store.config.cluster:
-        remarks += [each for each in check_plan(plan, store.config.cluster, path) if each not in remarks]
+    if store is not None:
+        sizes = {file.path: file.size for file in plan.files}
+        on, reserved = with_room(store, store.config.cluster, sizes)
+        remarks += [each for each in check_plan(plan, on, path, reserved) if each not in remarks]
     summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
     if json:
         print_json({"ok": True, "remarks": remarks, **summary.as_json(), "layouts": layouts_json(plan)})
@@ -342,7 +346,8 @@ def plan(
     about: dict[str, Any] = {"exit_status": ended.status, "left_out": dict(workload.left_out)}
     if opened is not None:
         workload = _of_store(workload, opened, given, asked, files.choice().words() if files.flags else [])
-        reserved = opened.used_by_others([each.path for each in workload.files])
+        known = {each.path: each.size_bytes for each in workload.files}
+        described, reserved = with_room(opened, described, known, copies.space_bytes)
         options = dataclasses.replace(options, reserved_bytes=reserved)
     joint = None
     with progress(f"planning with {chosen.name}"):

@@ -68,10 +68,14 @@ class CopyOptions:
             raise UsageError("--keep: runs follow layouts alone; write the plan with -o, and 'apply' makes its copies")
         self.wanted()
 
+    @property
+    def space_bytes(self) -> int:
+        """What copies may take. UsageError for a bad size."""
+        return parse_size(self.replicas or "0", "--replicas")
+
     def wanted(self) -> Wanted:
         """As the search takes it. Raises UsageError for a bad size."""
-        space = parse_size(self.replicas or "0", "--replicas")
-        return Wanted(self.manager, Options(space), parse_size(self.read_ahead, "--read-ahead"))
+        return Wanted(self.manager, Options(self.space_bytes), parse_size(self.read_ahead, "--read-ahead"))
 
     def jointly(
         self, trace: Path, choice: Choice, workload: Workload, on: tuple[Cluster, Policy, PlanOptions]

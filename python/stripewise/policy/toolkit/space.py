@@ -12,7 +12,7 @@ from ...errors import PlanError
 from ...layout import STRIPES_MAX, Stripes, rotate, share_bytes, stripes_over
 from ...units import GRANULE_BYTES, format_size, round_up
 
-#: Stands for "what the file system has" (capacity_bytes = 0).
+#: Stands for "what the file system has" (usable_bytes = 0).
 UNLIMITED_BYTES = 1 << 63
 #: Shares that are kept: what thousands of regions on thousands of targets need again and again.
 SHARES_MAX = 2_000_000
@@ -28,7 +28,7 @@ class Space:
         held = reserved_bytes or {}
         self.free: dict[str, int] = {}
         for target in cluster.active:
-            if target.capacity_bytes:
+            if target.usable_bytes:
                 self.free[target.name] = max(0, target.usable_bytes - held.get(target.name, 0))
             else:
                 self.free[target.name] = UNLIMITED_BYTES
