@@ -214,7 +214,8 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     """
     plan = without_files(kept.plan, tuned.passing)
     if tuned.passing and not plan.files:
-        return _forget(store, plan)
+        _forget(store, plan)
+        return None
     if tuned.layouts[0].policy == "def" and not tuned.unsure:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
