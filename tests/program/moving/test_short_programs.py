@@ -15,8 +15,9 @@ import pytest
 from rig import STRIPEWISE, Maker, Store, Target, region, stripes, stripewise, wait_until
 
 from stripewise.layout import Region
+from stripewise.limits import Limits
 from stripewise.moving import mover_process, plan_follower
-from stripewise.moving.mover_session import Moved
+from stripewise.moving.mover_session import Moved, MoverSession
 from stripewise.moving.schedule import Schedule
 from stripewise.plan import Expected, FilePlan, Plan, Window
 from stripewise.plan.document import RegionPlan
@@ -101,3 +102,24 @@ def test_what_had_moved_when_a_mover_was_stopped_is_counted(
     result = plan_follower.PlanFollower(store, plan, schedule, cast(Any, session), print, time.time()).run()
     assert (result.moves, result.moved_bytes, result.is_complete) == ((1, 4 * MIB, True) if at_end else (0, 0, False))
     assert [left["why"] for left in result.left] == [] if at_end else [plan_follower.CUT_SHORT]
+
+
+def test_a_move_that_is_stopped_half_way_tells_what_has_moved(make_store: Maker) -> None:
+    on = {name: [region(at, 1024, stripes((name, 64))) for at in range(0, 33 << 10, 1024)] for name in ("h0", "s0")}
+    store = make_store(TARGETS, regions=on["h0"])
+    file = store.data / "f"
+    store.program("dd", "if=/dev/urandom", f"of={file}", "bs=1M", "count=32")
+    opened = Opened(store.root)
+    identity = str(opened.resolve(str(file)))
+    wanted = tuple(Region(at, MIB, (("s0", 64 << 10),)) for at in range(0, 33 * MIB, MIB))
+
+    def look(done_bytes: int, _: int) -> None:
+        if done_bytes > 10 * MIB:
+            session.signal = signal.SIGTERM
+
+    with MoverSession(opened, {"verb": "apply"}, Limits(32 * MIB, 0.0), look) as session:
+        session.expect(32 * MIB)
+        moved = session.move(str(file), identity, wanted, 0, 32 * MIB)
+    there = sum(each.len for each in opened.layout(identity).regions if each.stripes[0][0] == "s0")
+    assert moved.was_stopped and 0 < moved.moved_bytes == there < 32 * MIB
+    store.fsck()
