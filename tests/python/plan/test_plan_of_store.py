@@ -62,3 +62,22 @@ def test_a_store_keeps_no_plan_for_files_of_another_one(labs: tuple[Path, Path],
     said = stripewise("store", "plan", "add", two, plan_of(plan, tmp_path / "two/plain"), *words).stderr
     assert f"is a plain file, which the plan does not move; stripewise store adopt --store {two}" in said, said
     assert not stripewise("store", "plan", "add", one, plan_of(plan, tmp_path / "one/f"), *words).stderr
+
+
+def test_targets_that_are_away_are_told_with_what_is_planned_on_them(labs: tuple[Path, Path], tmp_path: Path) -> None:
+    one, _ = labs
+    plan, logs, trace = plan_of(tmp_path / "p.json", tmp_path / "one/f"), tmp_path / "logs", tmp_path / "trace"
+    stripewise("run", "--store", one, "--trace", logs, "--", "cat", tmp_path / "one/f")
+    stripewise("collect", logs, "-o", trace)
+    told = " is away: "
+    assert told not in stripewise("plan", "--check", plan, "--store", one).stderr
+    for name in ("hdd0", "ssd0", "ssd1"):
+        (one.parent / "targets" / name).rename(one.parent / name)
+    said = stripewise("plan", "--check", plan, "--store", one).stderr
+    first, second = said.splitlines()
+    assert "target hdd0 is away: " in first and "the files have bytes on it" in first, said
+    assert "target ssd0 is away: " in second and "the plan puts bytes on it" in second, said
+    said = " ".join(stripewise("plan", trace, "--store", one, "--policy", "def", "-o", tmp_path / "q").output.split())
+    assert "stripewise: warning: target hdd0 is away: " in said and "next, once its targets are back: " in said, said
+    told_json = json.loads(stripewise("plan", trace, "--store", one, "--policy", "def", "--json").stdout)
+    assert any(each.startswith("target hdd0 is away: ") for each in told_json["caveats"]), told_json

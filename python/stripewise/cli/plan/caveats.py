@@ -9,10 +9,13 @@ from pathlib import Path
 
 from ...cluster import Cluster
 from ...errors import StripewiseError
+from ...layout import Layout, target_bytes
+from ...plan import Plan
 from ...setup.remarks import modelled_apart
 from ...store import Store
 from ...store.copies.listed import Copies
 from ...store.copies.of_files import copies_of_files
+from ...store.room import read_only_targets
 from ...workload.copied import Copied, copied_text
 
 #: Targets that a sentence names.
@@ -37,6 +40,24 @@ def standing_copies(store: Store | None, files: Sequence[str]) -> dict[str, Copi
         return {} if store is None else copies_of_files(store, files)
     except StripewiseError:
         return {}
+
+
+def of_lost_targets(store: Store, plan: Plan, lying: Mapping[str, Layout]) -> Iterator[str]:
+    """Sentences on targets that are away or read-only and that a plan puts bytes on, or takes them from; `lying` are
+    the layouts that its files have now, by path.
+    """
+    lost = {
+        str(row["name"]): f"target {row['name']} is away: {row['away']}" for row in store.devices() if row.get("away")
+    }
+    lost |= {name: why for name, why in read_only_targets(store).items() if name not in lost}
+    put = {name for name, count in plan.bytes_per_target().items() if count}
+    put |= {name for moves in plan.migrations for move in moves.moves for name, _ in move.stripes}
+    files = ((lying[file.path], file.size) for file in plan.files if file.path in lying)
+    held = {name for layout, size in files for name, count in target_bytes(layout.regions, size).items() if count}
+    for name, why in lost.items():
+        if name in put | held:
+            use = "the plan puts bytes on it" if name in put else "the files have bytes on it"
+            yield f"{why}; {use}, so 'apply' cannot carry it out until then"
 
 
 def of_devices(cluster: Cluster, store: Path | None) -> list[str]:

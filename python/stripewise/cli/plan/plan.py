@@ -51,7 +51,7 @@ from ..output import (
     shown,
     wrapped,
 )
-from .caveats import of_copies, of_devices, standing_copies
+from .caveats import of_copies, of_devices, of_lost_targets, standing_copies
 from .expected import all_lines
 from .options import (
     FileOptions,
@@ -254,6 +254,9 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
         sizes = {file.path: file.size for file in plan.files}
         on, reserved = with_room(store, store.config.cluster, sizes)
         remarks += [each for each in check_plan(plan, on, path, reserved) if each not in remarks]
+        found = ((each, store.resolve(each)) for each in sizes if each.startswith("/"))
+        lying = {each: store.layout(identity) for each, identity in found if identity is not None}
+        remarks += of_lost_targets(store, plan, lying)
     summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
     if json:
         print_json({"ok": True, "remarks": remarks, **summary.as_json(), "layouts": layouts_json(plan)})
@@ -358,13 +361,18 @@ def plan(
             made = joint.plan()
     copied: dict[str, Copied] = {}
     caveats: list[str] = []
+    lost: list[str] = []
     # Of a cluster alone nobody knows whether it is this machine's.
     if opened is not None:
         copied = copied_in(trace, {each.path for each in workload.files})
         standing = standing_copies(opened, [each.path for each in workload.files])
         caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
         caveats = caveats if made.policy != Default.name else []
-    about |= {"caveats": caveats}
+        lying = {each.path: opened.layout(each.id) for each in workload.files if each.id is not None}
+        lost = list(of_lost_targets(opened, made, lying))
+        for each in lost:
+            say(f"stripewise: warning: {printable(each)}")
+    about |= {"caveats": [*lost, *caveats]}
     about |= {"copied": {path: {"reads": each.reads, "bytes": each.bytes} for path, each in copied.items()}}
     if opened is not None:
         made = as_made(made, made_in(trace))
@@ -386,7 +394,6 @@ def plan(
     shares = () if opened is None else measured_shares(opened.config)
     gains = [wrapped(line) for line in likely_lines(made.expected, shares)]
     if opened is not None and made.policy != Default.name and not made.leave:
-        lying = {each.path: opened.layout(each.id) for each in workload.files if each.id is not None}
         present = against_present(made, workload, described, options, lying)
         gains += [wrapped(present)] if present else []
     gains += [*(wrapped(f"but {printable(caveat)}") for caveat in caveats), _whereabouts(output)]
@@ -409,6 +416,7 @@ def plan(
         store = "STORE" if asked.store is None else str(asked.store)
         following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
+        then = then.replace("next: ", "next, once its targets are back: ", 1) if lost else then
         is_nothing = made.leave and made.replicas is None
         typer.echo(f"{output}: written; {'apply would move nothing' if is_nothing else then}")
         if summary.later_moves and not why:
