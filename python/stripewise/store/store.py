@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shlex
@@ -137,12 +138,18 @@ class Store:
                 held[name] = held.get(name, 0) + count
         return held
 
+    @functools.cached_property
+    def limited_targets(self) -> frozenset[str]:
+        """Targets with a capacity, and those with less room than all files have bytes."""
+        held = sum(file.size for file in self.files())
+        small = {str(row["name"]) for row in self.devices() if (row["free_bytes"] or 0) < held}
+        return frozenset(small | {target.name for target in self.config.cluster.targets if target.capacity_bytes})
+
     def limited_growth(self, identity: str, file: FilePlan) -> int:
-        """How many bytes more the file takes on targets of limited capacity once it lies as planned."""
-        limited = {target.name for target in self.config.cluster.targets if target.capacity_bytes}
+        """How many bytes more the file takes on targets of limited room once it lies as planned."""
         before = target_bytes(self.layout(identity).regions, file.size)
         after = target_bytes(file.layout, file.size)
-        return sum(after.get(name, 0) - before.get(name, 0) for name in limited)
+        return sum(after.get(name, 0) - before.get(name, 0) for name in self.limited_targets)
 
     @contextlib.contextmanager
     def configured(self) -> Iterator[Temporary]:

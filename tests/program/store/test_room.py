@@ -313,7 +313,7 @@ def on_small_disk(make_store: Maker) -> Iterator[Store]:
         (store.base / "targets/s0/stripewise-target").write_bytes(mark)
         store.program("dd", "if=/dev/zero", f"of={store.data / 'f'}", "bs=1M", "count=30")
         yield store
-        store.program("rm", store.data / "f")
+        store.program("rm", *store.data.iterdir())
     finally:
         execute(["umount", store.base / "targets/s0"])
 
@@ -342,3 +342,19 @@ def test_the_baseline_of_tune_is_laid_out_in_the_room_that_there_is(on_small_dis
     told = stripewise("tune", "--store", on_small_disk.root, "--repeat", "1", "--", sys.executable, "-c", READ, file)
     assert "def has no room throughout: 1 of 1 region(s) go where there is some" in told.err, told.report
     assert "apply best: 1 file(s)" in told.err, told.report
+
+
+def test_files_that_leave_a_small_file_system_move_before_those_that_come(on_small_disk: Store) -> None:
+    files, layouts = [on_small_disk.data / name for name in ("b", "a")], ["s0", "t0"]
+    for file, target in zip(files, reversed(layouts), strict=True):
+        on_small_disk.program("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=7")
+        stripewise("store", "set-layout", file, "--targets", target)
+    plan = on_small_disk.base / "plan.json"
+    body = [
+        {"path": str(file), "size": 7 * MIB, "regions": [region(0, 7168, stripes((target, 64)))]}
+        for file, target in zip(files, layouts, strict=True)
+    ]
+    plan.write_text(json.dumps({"version": 1, "policy": "by hand", "files": body}))
+    stripewise("apply", plan, "--store", on_small_disk.root, "--no-templates")
+    rows = json.loads(stripewise("store", "layout", *files, "--json").out)["files"]
+    assert [list(row["target_bytes"]) for row in rows] == [["s0"], ["t0"]], rows
