@@ -13,9 +13,10 @@ from ..errors import StoreError
 from ..limits import Limits
 from ..replicas import Decision, Refused
 from ..replicas.accesses import Extent
-from ..replicas.building import ELSEWHERE, Skipped, build_all, root_of
+from ..replicas.building import ELSEWHERE, Skipped, build_all, lost_of, root_of
 from ..replicas.standing import Turn
 from ..store.copies.build import Built
+from ..store.copies.listed import copies_of
 from ..units import format_size, seconds_text
 from .output import print_json, printable, say, standing, wrapped
 
@@ -64,7 +65,8 @@ def build_chosen(
             typer.echo(wrapped(printable(f"{file}: its copies are removed: {why}")))
         for stands in built:
             typer.echo(wrapped(printable(_made(stands))))
-    with standing(lambda: _stands(built)):
+    before = {each.name: each for each in copies_of(turn.store)}
+    with standing(lambda: _stands(built, lost_of(turn.store, before))):
         for outcome in build_all(turn.store, chosen, extents, making.lease, making.limits):
             if isinstance(outcome, Built):
                 built.append(outcome)
@@ -97,11 +99,12 @@ def build_chosen(
         raise StoreError(f"{len(failed)} file(s) got no copies; see what was left out, and run it again")
 
 
-def _stands(built: Sequence[Built]) -> str:
-    """What stands where a signal ends the building."""
+def _stands(built: Sequence[Built], lost: Sequence[str]) -> str:
+    """What stands where a signal ends the building; `lost` are files whose earlier copies went before others stood."""
     made = sum(not each.is_up_to_date for each in built)
     whole, rest = (f"the copies of {made:,} file(s) are made", "the rest") if made else ("no copies were made", "them")
-    return f"{whole}, none are left half-made, and no file has changed; the same command again makes {rest}"
+    gone = f", the earlier copies of {len(lost):,} file(s) are gone ({lost[0]})" if lost else ""
+    return f"{whole}, none are left half-made{gone}, and no file has changed; the same command again makes {rest}"
 
 
 def _made(built: Built) -> str:

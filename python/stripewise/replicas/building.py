@@ -14,11 +14,14 @@ from ..errors import StoreError
 from ..limits import Limits
 from ..store import Store
 from ..store.copies.build import Blocks, Built, build, layout_from
+from ..store.copies.listed import Copies, copies_of
 from .accesses import Extent, Found
 from .candidate import Candidate
 
 #: Why a file of another store has none.
 ELSEWHERE = "is a managed file of another store"
+#: What is said of a file whose copies went before others could stand in their place.
+_LOST = "its earlier copies are gone"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def build_all(
 ) -> Iterator[Built | list[Skipped]]:
     """Builds the copies among them, all of a file at once, and says of each file what was made and what not."""
     by_file: dict[str, list[Candidate]] = {}
+    before = {each.name: each for each in copies_of(store)}
     for each in chosen:
         by_file.setdefault(each.file, []).append(each)
     for path, all_of_it in by_file.items():
@@ -69,12 +73,19 @@ def build_all(
             yield _skipped(copies, reason)
             continue
         blocks = [part for each in copies for part in blocks_of(each)]
+        # The link of a managed file leads to no file that the kernel finds.
+        full = os.path.abspath(path) if root_of(path) is not None else os.path.realpath(path)
         try:
-            # The link of a managed file leads to no file that the kernel finds.
-            full = os.path.abspath(path) if root_of(path) is not None else os.path.realpath(path)
             yield build(store, full, blocks, lease, limits)
         except StoreError as error:
-            yield _skipped(copies, str(error), is_error=True)
+            lost = f"; {_LOST}" if full in lost_of(store, before) else ""
+            yield _skipped(copies, f"{error}{lost}", is_error=True)
+
+
+def lost_of(store: Store, before: Mapping[str, Copies]) -> list[str]:
+    """The files that had copies `before`, by their names, and have none now, nor any that are being made."""
+    now = {each.name for each in copies_of(store)}
+    return [each.path for name, each in before.items() if name not in now]
 
 
 def files_elsewhere(found: Found, store: Store) -> list[str]:
