@@ -1,4 +1,4 @@
-"""Whoever makes copies is in the programs' way as a mover is: no faster than he may be, and on emulated devices' clocks."""
+"""Whoever makes copies keeps out of the programs' way as a mover does, and is on emulated devices' clocks."""
 
 from __future__ import annotations
 
