@@ -9,6 +9,7 @@ use serde_json::json;
 use stripewise_store::admin::check::scrub;
 use stripewise_store::admin::ids::id_from;
 use stripewise_store::admin::info::current_size;
+use stripewise_store::admin::metadata::newfile;
 use stripewise_store::admin::metadata::reader::{Objects, layout_bytes, view};
 use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::transfer::places::{place, resolved};
@@ -27,7 +28,7 @@ fn store_adopt(py: Python<'_>, store: PathBuf, path: PathBuf, layout_json: Optio
             Some(layout) => Some(LayoutJson::parse(&layout)?.regions("the layout", s.targets.len())?),
             None => None,
         };
-        Ok(text(&as_json(&adopt::adopt(s, adopt::fresh_id(s)?, &place(&path)?, regions, lease)?)?))
+        Ok(text(&as_json(&adopt::adopt(s, newfile::fresh_id(s)?, &place(&path)?, regions, lease)?)?))
     })
 }
 
@@ -85,14 +86,14 @@ fn store_relink_moved(py: Python<'_>, store: PathBuf, dirs: Vec<PathBuf>) -> PyR
     })
 }
 
-/// Frees what nobody can reach. Options: {"purge", "older_than_s", "search"}. Returns {"trash", "unlinked", "unfinished", "journals",
+/// Frees what nobody can reach. Options: {"purge", "older_than_s", "search", "leave_away"}. Returns {"trash", "unlinked", "unfinished", "journals",
 /// "slots", "copies", "orphans", "problems"}.
 #[pyfunction]
 #[pyo3(signature = (store, options_json="{}".to_string()))]
 fn store_gc(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<String> {
     with_store(py, &store, |s| {
         let options: gc::Options = serde_json::from_str(&options_json)
-            .map_err(|e| StoreError::Invalid(format!("gc options: {e}; known are purge, older_than_s and search")))?;
+            .map_err(|e| StoreError::Invalid(format!("gc options: {e}; known are purge, older_than_s, search and leave_away")))?;
         Ok(text(&as_json(&gc::gc(s, &options)?)?))
     })
 }

@@ -12,7 +12,6 @@ use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::metadata::{data, newfile};
 use stripewise_store::admin::spec::RegionJson;
-use stripewise_store::admin::transfer::adopt::fresh_id;
 use stripewise_store::admin::{Result, Store, StoreError, create};
 
 static DISK: RealDisk = RealDisk::new();
@@ -177,7 +176,7 @@ fn what_can_have_no_copies_is_refused_by_name() {
         assert!(error.contains(why), "{error}");
     };
     symlink("f", rig.base.join("link")).unwrap();
-    newfile::create_file(&rig.store, fresh_id(&rig.store).unwrap(), &rig.base.join("managed"), None).unwrap();
+    newfile::create_file(&rig.store, newfile::fresh_id(&rig.store).unwrap(), &rig.base.join("managed"), None).unwrap();
     fs::write(rig.store.root.join("inside"), "x").unwrap();
     fs::write(rig.base.join("short"), "x").unwrap();
     refused(&rig.base.join("none"), "does not exist");

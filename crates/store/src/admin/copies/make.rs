@@ -18,7 +18,7 @@ use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{Attributes, FsyncPoint, Lock, Open, Root, Stat, put_file};
 use crate::admin::metadata::container::copies_dir;
-use crate::admin::metadata::newfile::{give_name, make_head, make_parts};
+use crate::admin::metadata::newfile::{fresh_id, give_name, make_head, make_parts};
 use crate::admin::metadata::publish::{make_objects, objects_of, sync_dir, sync_slices, targets_of};
 use crate::admin::metadata::reader::{Objects, layout_bytes, view};
 use crate::admin::metadata::size::mirror_size;
@@ -27,7 +27,6 @@ use crate::admin::moves::apply::forget_usage;
 use crate::admin::moves::guide::Guide;
 use crate::admin::spec::plain_layout;
 use crate::admin::store::Store;
-use crate::admin::transfer::adopt::fresh_id;
 use crate::copies::{BUILDING, IN_USE, Original, STATE_AT, encode};
 use crate::names::link_text;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::link::link_record;
 use super::publish::{make_objects, objects_at_first, publish_layout, rights_of_new_part, sync_dir};
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::ids::path_of;
+use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{Attributes, FsyncPoint, Open, put_file};
 use crate::admin::spec::plain_layout;
 use crate::admin::store::Store;
@@ -15,6 +15,20 @@ use crate::ctl::boot_words;
 use crate::names::link_text;
 use crate::rights::Part;
 use stripewise_layout::{Layout, Region};
+
+/// A file id that nothing of the store uses.
+///
+/// # Errors
+/// `Io`.
+pub fn fresh_id(store: &Store<'_>) -> Result<u64> {
+    loop {
+        let id = super::temporary::chance();
+        let taken = |dir: &Path| -> Result<bool> { Ok(store.medium.stat(dir).doing("look at", dir)?.is_some()) };
+        if !taken(&store.file_dir(id))? && !taken(&store.trash_dir().join(id_text(id)))? {
+            return Ok(id);
+        }
+    }
+}
 
 /// Makes an empty managed file with the store's default layout (or `regions`) and the symbolic link at `path`.
 ///

@@ -37,20 +37,6 @@ pub struct Adopted {
     pub data_bytes: u64,
 }
 
-/// A file id that nothing of the store uses.
-///
-/// # Errors
-/// `Io`.
-pub fn fresh_id(store: &Store<'_>) -> Result<u64> {
-    loop {
-        let id = crate::admin::metadata::temporary::chance();
-        let taken = |dir: &Path| -> Result<bool> { Ok(store.medium.stat(dir).doing("look at", dir)?.is_some()) };
-        if !taken(&store.file_dir(id))? && !taken(&store.trash_dir().join(id_text(id)))? {
-            return Ok(id);
-        }
-    }
-}
-
 /// Makes the plain file at `path` (absolute, its directory resolved) file `id` of the store, laid out as `regions` or the default.
 ///
 /// # Errors
