@@ -90,6 +90,8 @@ def _print_decision(store: Path, decision: Decision | None, json: bool) -> None:
         typer.echo(f"{len(decision.files)} file(s), {format_size(decision.data_bytes)} of data, would become plain")
         if decision.copies:
             typer.echo(f"the copies of {decision.copies} file(s) would be dropped first; the files stay as they are")
+        for text in decision.away:
+            typer.echo(wrapped(printable(f"{text}; no file needs it, so that what lies there would be left")))
         _print_links(Path(os.path.realpath(store)), decision, "then")
         _print_kept(store, decision)
         for text in decision.obstacles():
@@ -139,6 +141,8 @@ def _print(undone: Undone, clusters: Sequence[Path]) -> None:
     typer.echo(f"{printable(str(undone.root))}: the store is removed{', with ' + ' and '.join(gone) if gone else ''}")
     if done.files or undone.decision.dangling:
         _print_links(undone.root, undone.decision, "now")
+    for text in undone.decision.away:
+        typer.echo(printable(f"left, for no file needed it: {text}"))
     for path in removed.left:
         typer.echo(f"left, for the store did not make it: {printable(path)}")
     for cluster in clusters:

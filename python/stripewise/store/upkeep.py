@@ -13,8 +13,10 @@ from .store import Store
 from .transfer import store_of
 
 
-def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path] | None) -> dict[str, Any]:
-    """Frees what nobody can reach.
+def collect(
+    store: Store, purge: bool, older_than_s: int, search: Sequence[Path] | None, leave_away: bool = False
+) -> dict[str, Any]:
+    """Frees what nobody can reach. Raises StoreError where a target is away; with `leave_away` its part stays there.
 
     Links to files whose name is gone are looked for where the store manages files, and below `search`; with None only
     beside the name, which is for who purges nothing.
@@ -22,7 +24,7 @@ def collect(store: Store, purge: bool, older_than_s: int, search: Sequence[Path]
     assert search is not None or not purge
     managed = [] if search is None else managed_directories(store.config.managed)
     places = [*managed, *(str(path.resolve()) for path in search or ())]
-    options = {"purge": purge, "older_than_s": older_than_s, "search": places}
+    options = {"purge": purge, "older_than_s": older_than_s, "search": places, "leave_away": leave_away}
     return dict(native.call("store_gc", str(store.root), json.dumps(options)))
 
 

@@ -17,7 +17,7 @@ use super::metadata::container::{copies_dir, is_container};
 use super::metadata::journal::{self, Found};
 use super::metadata::leftovers;
 use super::metadata::link::recorded;
-use super::metadata::settle::empty_trash;
+use super::metadata::settle::empty_trash_of;
 use super::metadata::trash::to_trash;
 use super::metadata::unlinked::{alone, has_name, was_unlinked};
 use super::objects;
@@ -39,6 +39,8 @@ pub struct Options {
     pub older_than_s: i64,
     /// Directories to look for their links in, beside the one where each name was.
     pub search: Vec<PathBuf>,
+    /// What lies on targets that are away stays there for good: the store goes, and nobody comes back for it.
+    pub leave_away: bool,
 }
 
 /// A file whose name is gone or taken.
@@ -91,7 +93,9 @@ pub fn gc(store: &Store<'_>, options: &Options) -> Result<Collected> {
         Err(StoreError::InUse(_)) => (store.lock_shared()?, false),
         Err(e) => return Err(e),
     };
-    if let Some(why) = (0..store.targets.len()).find_map(|index| store.away(index)) {
+    if !options.leave_away
+        && let Some(why) = (0..store.targets.len()).find_map(|index| store.away(index))
+    {
         return Err(StoreError::Damaged(format!("{why}; nothing was changed")));
     }
     let mut gc = Gc { store, options, idle, done: Collected::default(), searched: None };
@@ -131,9 +135,11 @@ impl Gc<'_> {
     /// What killed verbs were writing, beside what it was to replace.
     fn temporaries(&mut self) -> Result<()> {
         let store = self.store;
-        let dirs = [store.root.clone(), store.run_dir()].into_iter().chain(store.targets.iter().map(|t| t.path.clone()));
+        let is_left = |index| self.options.leave_away && store.away(index).is_some();
+        let targets = store.targets.iter().enumerate().filter(|(index, _)| !is_left(*index)).map(|(_, target)| target.path.clone());
+        let dirs: Vec<PathBuf> = [store.root.clone(), store.run_dir()].into_iter().chain(targets).collect();
         let copies = Some(copies_dir(store)).filter(|dir| matches!(store.medium.stat(dir), Ok(Some(_))));
-        for dir in dirs.chain(copies) {
+        for dir in dirs.into_iter().chain(copies) {
             self.done.temporary += leftovers::temporaries(store, &dir, self.idle)?;
         }
         Ok(())
@@ -204,7 +210,7 @@ impl Gc<'_> {
                 Err(e) => return Err(StoreError::io("lock", &ctl, e)),
             },
         };
-        empty_trash(store, id)?;
+        empty_trash_of(store, id, self.options.leave_away)?;
         self.done.trash += 1;
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shlex
 import stat
 from collections import Counter
 from collections.abc import Iterable
@@ -11,14 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...errors import StoreError
 from ...files.parts import held_place
+from ...layout import target_bytes
 from ...units import format_size
 from ..copies.build import is_container
 from ..copies.listed import copies_of
 from ..find import recorded_name
 from ..placed import allocated_bytes
 from ..room import read_only_targets
-from ..store import Store
+from ..store import Store, StoredFile
 from ..templates import templates_in
 from ..trust import user_name
 from .names import Links, find_links, link_id, others_change
@@ -60,6 +64,8 @@ class Decision:
     #: Plain files that have copies in the store; these go first.
     copies: int = 0
     unread: list[str] = field(default_factory=list)
+    #: Targets that are away, which no file needs, each as a sentence: what lies there is left.
+    away: list[str] = field(default_factory=list)
     #: Links to the store that lead nowhere from then on: their file was removed before, or they are another user's.
     dangling: list[str] = field(default_factory=list)
     #: Where links were looked for, with all below.
@@ -97,6 +103,7 @@ class Decision:
             "plans": self.plans,
             "copies": self.copies,
             "unread": self.unread,
+            "away": self.away,
             "dangling": self.dangling,
             "searched": self.searched,
             "problems": self.problems,
@@ -108,11 +115,11 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     """Looks at everything, changes nothing."""
     made = Decision(templates=len(templates_in(store.config)), plans=len(store.config.plans))
     made.problems += in_use(store)
-    made.problems += [f"target {row['name']}: {row['away']}" for row in store.devices() if row.get("away")]
     made.problems += _unwritable(store)
     made.copies = len(copies_of(store))
     files = [file for file in store.files() if not is_container(store.root, file.path)]
     copies = [allocated_bytes(store, file.id) for file in store.files() if is_container(store.root, file.path)]
+    made.problems += _away(store, files, made)
     recorded = {file.id: recorded_name(store, file.id) for file in files}
     links = find_links(
         store.config, recorded, [*search, *([orphans] if orphans is not None and orphans.is_dir() else [])]
@@ -171,6 +178,34 @@ def owner_of(store: Store, identity: str) -> int:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         return found.st_uid
+
+
+def away_targets(store: Store) -> dict[str, str]:
+    """Why a target is away, by name."""
+    return {str(row["name"]): str(row["away"]) for row in store.devices() if row.get("away")}
+
+
+def _away(store: Store, files: list[StoredFile], made: Decision) -> list[str]:
+    """Targets that are away and that a file needs; the others are noted in `made`."""
+    away = away_targets(store)
+    needing: dict[str, list[str]] = {name: [] for name in away}
+    for file in files if away else ():
+        # Of one whose layout cannot be read is told anyway.
+        with contextlib.suppress(StoreError):
+            for name, count in target_bytes(store.layout(file.id).regions, file.size).items():
+                if count and name in needing:
+                    needing[name].append(file.path or file.id)
+    made.away = [f"target {name}: {why}" for name, why in away.items() if not needing[name]]
+    return [
+        f"target {name}: {away[name]}; {len(paths)} file(s) have bytes there, such as {paths[0]}; where it is lost for "
+        f"good, give each of them up, then run undo again: {_run_rm(store, paths[0])}"
+        for name, paths in needing.items()
+        if paths
+    ]
+
+
+def _run_rm(store: Store, path: str) -> str:
+    return shlex.join(["stripewise", "run", "--store", str(store.root), "--", "rm", path])
 
 
 def in_use(store: Store) -> list[str]:

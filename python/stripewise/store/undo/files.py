@@ -24,7 +24,7 @@ from ...files.parts import held_place
 from ..store import FOREIGN_DIGEST, Store
 from ..transfer import cat, retry_while_open
 from ..upkeep import collect
-from .decide import Decision, Outgoing, free_bytes, owner_of
+from .decide import Decision, Outgoing, away_targets, free_bytes, owner_of
 from .names import held_directory, link_id
 from .notes import Note, forget, notes, write
 from .work import Work
@@ -117,7 +117,9 @@ def settle(store: Store) -> None:
             # With its directory went the copy.
             pass
         forget(store, note)
-    collect(store, False, 0, None)
+    # What is away may come back: without it nothing is collected until it is decided that nobody needs it.
+    if not away_targets(store):
+        collect(store, False, 0, None)
 
 
 def plain_by_now(decision: Decision, done: Done) -> str:
@@ -135,7 +137,7 @@ def make_plain(store: Store, decision: Decision, done: Done, wait_s: float, step
     for file in decision.files:
         place = os.path.dirname(file.path)
         if trash and (trash > decision.data_bytes // _TRASH_PART or free_bytes(place) < file.data_bytes):
-            collect(store, False, 0, None)
+            collect(store, False, 0, None, leave_away=True)
             trash = 0
         with work.of(file):
             _one(store, file, wait_s, work)
@@ -144,7 +146,7 @@ def make_plain(store: Store, decision: Decision, done: Done, wait_s: float, step
         done.names += len(file.others)
         done.orphans += [file.path] if file.is_orphan else []
         trash += file.data_bytes
-    collect(store, False, 0, None)
+    collect(store, False, 0, None, leave_away=True)
 
 
 def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:

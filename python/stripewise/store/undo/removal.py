@@ -25,6 +25,7 @@ from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
 from ..copies.build import COPIES_DIR, REPLICAS, REPLICAS_LOCK
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
+from .decide import away_targets
 from .notes import NOTES_DIR
 
 MARKER = "undo.json"
@@ -118,7 +119,11 @@ def begin(store: Store) -> dict[str, Any]:
     for name in ("files", "trash"):
         if found := os.listdir(store.root / name):
             raise StoreError(f"{store.root / name}: still holds {found[0]}; run undo again")
+    away = away_targets(store)
     for target in store.config.cluster.targets:
+        # What lies on one that is away, or in its place, is not the store's to remove.
+        if target.name in away:
+            continue
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(target.path):
                 if _OBJECT.fullmatch(name):
@@ -177,15 +182,16 @@ def _leave_target(root: Path, at: int, directory: Path, uuid: str, removed: Remo
 
 
 def _is_ours(target: int, root: Path, uuid: str) -> bool:
-    """Whether a target's directory says that it belongs to this store, in this place."""
+    """Whether a target's directory says that it belongs to this store: in this place, or in one that it left since."""
     try:
         head, _, store = read_at(target, IDENTITY, _IDENTITY_BYTES_MAX).partition(b"\nstore ")
     except OSError:
         return False
     place = os.fsdecode(store.removesuffix(b"\n"))
-    return (
-        f"uuid {uuid}".encode() in head.splitlines() and place.startswith("/") and os.path.realpath(place) == str(root)
-    )
+    if f"uuid {uuid}".encode() not in head.splitlines() or not place.startswith("/"):
+        return False
+    # Where a store still lies there, this one is a copy of it, and the target is that one's.
+    return os.path.realpath(place) == str(root) or not os.path.lexists(os.path.join(place, "store.bin"))
 
 
 def _empty(at: int, name: str, ours: re.Pattern[str]) -> None:

@@ -67,6 +67,7 @@ class Undone:
             "plans": self.decision.plans,
             "copies": self.decision.copies,
             "dangling": self.decision.dangling,
+            "away": self.decision.away,
             "left": self.removed.left,
             "empty_directories": self.removed.empty,
             "store_is_gone": self.removed.root_is_gone,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, Found, Journal, Way};
 use super::link::names_file;
 use super::publish::sync_dir;
-use super::trash::{in_trash, remove_file, to_trash};
+use super::trash::{in_trash, remove_file, remove_file_from, to_trash};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::medium::{FsyncPoint, Kind, Others, Stat};
@@ -103,14 +103,14 @@ pub fn settle_adoption(store: &Store<'_>, id: u64, journal: &Journal) -> Result<
 /// Takes back what an adoption made before the change of places. From the first step on the file is in the trash, which gc finishes.
 fn undo(store: &Store<'_>, id: u64, journal: &Journal) -> Result<()> {
     to_trash(store, id)?;
-    discard(store, id, &in_trash(store, id), Some(journal))
+    discard(store, id, &in_trash(store, id), Some(journal), false)
 }
 
 /// Removes a file of the trash, with what an adoption left beside the plain file.
 ///
 /// # Errors
 /// `Io`.
-fn discard(store: &Store<'_>, id: u64, dir: &Path, journal: Option<&Journal>) -> Result<()> {
+fn discard(store: &Store<'_>, id: u64, dir: &Path, journal: Option<&Journal>, leave_away: bool) -> Result<()> {
     if let Some(journal) = journal {
         journal.hold_place(store)?;
         let temporary = journal.temporary(id);
@@ -127,7 +127,7 @@ fn discard(store: &Store<'_>, id: u64, dir: &Path, journal: Option<&Journal>) ->
         let parent = journal.path.parent().unwrap_or(Path::new("/"));
         sync_dir(store, parent, FsyncPoint::Swapped)?;
     }
-    remove_file(store, id, dir)
+    remove_file_from(store, id, dir, leave_away)
 }
 
 /// Another name beside it, for a file system on which names cannot change places.
@@ -172,9 +172,17 @@ pub fn settle_export(store: &Store<'_>, id: u64, journal: &Journal) -> Result<bo
 /// # Errors
 /// `Io`.
 pub fn empty_trash(store: &Store<'_>, id: u64) -> Result<()> {
+    empty_trash_of(store, id, false)
+}
+
+/// The same; with `leave_away` what lies on targets that are away stays there.
+///
+/// # Errors
+/// As [`empty_trash`].
+pub fn empty_trash_of(store: &Store<'_>, id: u64, leave_away: bool) -> Result<()> {
     let dir = in_trash(store, id);
     match journal::find(store, &dir)? {
-        Found::Whole(journal) if journal.way == Way::In => discard(store, id, &dir, Some(&journal)),
-        _ => remove_file(store, id, &dir),
+        Found::Whole(journal) if journal.way == Way::In => discard(store, id, &dir, Some(&journal), leave_away),
+        _ => remove_file_from(store, id, &dir, leave_away),
     }
 }

@@ -36,8 +36,16 @@ pub fn to_trash(store: &Store<'_>, id: u64) -> Result<bool> {
 /// of its own owner go with it, unless that is root or the store's owner. Another may be removing it, too.
 ///
 /// # Errors
-/// `Io`.
+/// `Io`, `Damaged` where a target is away.
 pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
+    remove_file_from(store, id, dir, false)
+}
+
+/// The same; with `leave_away` what it has on targets that are away stays there, for nobody is to come back for it.
+///
+/// # Errors
+/// As [`remove_file`].
+pub fn remove_file_from(store: &Store<'_>, id: u64, dir: &Path, leave_away: bool) -> Result<()> {
     let owner_of = |path: &Path| -> Result<Option<u32>> { Ok(store.medium.stat(path).doing("look at", path)?.map(|stat| stat.uid)) };
     let owner = owner_of(dir)?.filter(|owner| *owner != 0);
     let owners: Vec<u32> = if owner == owner_of(&store.root)? { Vec::new() } else { owner.into_iter().collect() };
@@ -48,7 +56,7 @@ pub fn remove_file(store: &Store<'_>, id: u64, dir: &Path) -> Result<()> {
         }
     }
     // The objects go for good before the entry that names them does: no object may outlive its file.
-    for target in targets {
+    for target in targets.filter(|target| !leave_away || store.away(*target as usize).is_none()) {
         objects::sync_target(store, target, FsyncPoint::ObjectsGone)?;
     }
     let parts = match store.medium.list(dir) {
