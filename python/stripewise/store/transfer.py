@@ -19,7 +19,9 @@ from ..layout import Layout, Region, from_indexes, target_bytes, to_indexes
 from ..units import format_size
 from . import trust
 from .config import check_untuned
+from .copies.build import COPIES_DIR
 from .layouts import named_layout
+from .moved.places import follow
 from .placed import why_unplaced
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
@@ -200,7 +202,11 @@ def relink(path: Path, force: bool) -> str:
 
 
 def relink_moved(root: Path, directories: Sequence[Path]) -> dict[str, Any]:
-    """Makes links name the store where it is now; its targets must be where store.toml says."""
+    """Makes links and store.toml name the store, its targets and their files where they are now."""
+    followed = follow(root)
     store = Store(root)
     store.sync(force=True)
-    return dict(native.call("store_relink_moved", str(store.root), [os.path.abspath(path) for path in directories]))
+    # Copies have moved with the store; those of files that have moved, too, count no more, and gc takes them.
+    places = [*directories, *([store.root / COPIES_DIR] if (store.root / COPIES_DIR).is_dir() else [])]
+    done = native.call("store_relink_moved", str(store.root), [os.path.abspath(path) for path in places])
+    return {**done, "targets": {name: str(path) for name, path in followed.targets.items()}, "globs": followed.globs}

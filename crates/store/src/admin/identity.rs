@@ -28,7 +28,12 @@ fn text(identity: &Identity<'_>) -> Vec<u8> {
 pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) -> Option<String> {
     match medium.stat(dir) {
         Ok(Some(s)) if s.kind == Kind::Dir => {}
-        Ok(None) => return Some(format!("the directory {} is missing; mount or restore it", dir.display())),
+        Ok(None) => {
+            return Some(format!(
+                "the directory {} is missing; mount or restore it, or if it was moved: stripewise store relink --moved STORE",
+                dir.display()
+            ));
+        }
         Ok(Some(_)) => return Some(format!("{} is not a directory; mount or restore it", dir.display())),
         Err(e) => {
             return Some(match Refused::of(&e) {
@@ -74,6 +79,27 @@ pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], inde
     let path = dir.join(IDENTITY_FILE);
     replace_file(medium, &path, &text(&wanted), FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)?;
     Ok(true)
+}
+
+/// Makes the identity of a target that is this store's say where the store is now, after it was moved; one that is away stays as it is.
+///
+/// # Errors
+/// `Io`.
+pub fn renew(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
+    if mismatch(medium, dir, uuid, index).is_some() {
+        return Ok(());
+    }
+    medium.hold(dir, Root::Target { store }).doing("open the target directory", dir)?;
+    let path = dir.join(IDENTITY_FILE);
+    let wanted = text(&Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() });
+    let found = read_small(medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
+    let Some(of) = Identity::parse(&found).filter(|_| found != wanted) else { return Ok(()) };
+    let before = path_of(of.store).join("store.bin");
+    if medium.stat(&before).doing("look at", &before)?.is_some() {
+        // This one is a copy of it.
+        return Ok(());
+    }
+    replace_file(medium, &path, &wanted, FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)
 }
 
 /// Whether [`take`] would take a directory; changes nothing.

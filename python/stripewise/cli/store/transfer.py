@@ -216,16 +216,24 @@ def relink(
     force: Annotated[bool, typer.Option("--force", help="Replace a recorded name that is still valid.")] = False,
     moved: Annotated[
         Path | None,
-        typer.Option("--moved", metavar="STORE", help="Point links to STORE after it was moved."),
+        typer.Option("--moved", metavar="STORE", help="Point links and targets to STORE after it or they were moved."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Update recorded names after mv, cp or tar without the library."""
+    """Update recorded names after mv, cp or tar without the library.
+
+    After a store was moved, --moved finds targets that moved with it, and writes paths and rules of store.toml anew.
+    """
     if moved is not None:
         result = transfer.relink_moved(moved, paths or [])
         if json:
             print_json(result)
         else:
+            for name, place in result["targets"].items():
+                typer.echo(printable(f"target {name}: is in {place} now"))
+            if globs := list(result["globs"].items()):
+                was, glob = globs[-1]
+                typer.echo(printable(f"{len(globs)} rule(s) of store.toml follow, that for {was} to {glob}"))
             typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} already correct")
             for identity, name in result["missing"]:
                 say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")

@@ -8,6 +8,7 @@ use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::export::file_at;
 use crate::admin::error::{Context, Result, StoreError};
+use crate::admin::identity;
 use crate::admin::ids::{id_text, path_of};
 use crate::admin::medium::{FsyncPoint, Kind, Root, read_small, replace_file};
 use crate::admin::metadata::link::{link_record, names_file, recorded};
@@ -114,6 +115,9 @@ pub fn relink_moved(store: &Store<'_>, dirs: &[PathBuf]) -> Result<Moved> {
         if !named {
             moved.missing.push((id_text(id), name.to_string_lossy().into_owned()));
         }
+    }
+    for (index, target) in store.targets.iter().enumerate() {
+        identity::renew(store.medium, &store.root, &target.path, &store.uuid, index)?;
     }
     Ok(moved)
 }

@@ -1,0 +1,1 @@
+"""A store whose directory, or whose targets' directories, were moved by hand."""

@@ -1,0 +1,126 @@
+"""A store moved by hand with its targets, and one that has lost targets for good: what finds it, what ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from rig import STRIPEWISE, execute, stripewise
+
+IDENTITY = "stripewise-target"
+SIZE = 300_000
+
+
+def run(root: Path, command: str, code: int | None = 0) -> None:
+    execute([STRIPEWISE, "run", "--store", root, "--", "sh", "-c", command], code=code)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A store `store`, its targets `t0`, `t1`, `t2`, and files in `data`, all below one directory."""
+    base = tmp_path / "lab"
+    for name in ("t0", "t1", "t2", "data"):
+        (base / name).mkdir(parents=True)
+    stripewise(
+        "init",
+        base / "t0",
+        base / "t1",
+        base / "t2",
+        "--no-calibrate",
+        "--store",
+        base / "store",
+        "--manage",
+        base / "data",
+    )
+    run(base / "store", f"head -c {SIZE} /dev/urandom > {base}/data/f; head -c 10 /dev/urandom > {base}/data/g")
+    return base
+
+
+def cat(store: Path, file: Path) -> str:
+    return execute(["sh", "-c", f"{STRIPEWISE} store cat {file} | md5sum"]).out
+
+
+def moved(lab: Path) -> Path:
+    now = lab.parent / "elsewhere"
+    lab.rename(now)
+    return now
+
+
+def test_a_store_that_moved_with_its_targets_is_found_with_its_files_and_rules(lab: Path) -> None:
+    before = cat(lab / "store", lab / "data/f")
+    now = moved(lab)
+    refused = stripewise("store", "drain", now / "store", "t0", code=None)
+    told = stripewise("store", "df", now / "store", code=None)
+    assert "stripewise store relink --moved" in told.out + told.err + refused.out + refused.err
+    said = stripewise("store", "relink", "--moved", now / "store", now / "data").out
+    assert f"target t0: is in {now}/t0" in said or f"is in {now}/t0" in said, said
+    assert "2 link(s) rewritten" in said
+    config = (now / "store/store.toml").read_text()
+    assert str(lab) not in config, config
+    assert cat(now / "store", now / "data/f") == before
+    assert "sound" in stripewise("store", "fsck", now / "store").out
+    # New files go into it where it is now.
+    run(now / "store", f"echo new > {now}/data/new")
+    assert (now / "data/new").is_symlink()
+    again = json.loads(stripewise("store", "relink", "--moved", now / "store", now / "data", "--json").out)
+    assert (again["targets"], again["globs"], again["current"]) == ({}, {}, 3)
+    stripewise("undo", now / "store")
+    assert not list(now.rglob(IDENTITY)) and (now / "data/f").stat().st_size == SIZE
+
+
+def test_an_undo_takes_the_marks_of_a_store_that_moved_and_none_of_a_store_that_was_copied(lab: Path) -> None:
+    run(lab / "store", f"rm {lab}/data/f {lab}/data/g")
+    shutil.copytree(lab / "store", lab.parent / "copy", symlinks=True)
+    stripewise("undo", lab.parent / "copy")
+    assert len(list(lab.rglob(IDENTITY))) == 3
+    now = moved(lab)
+    toml = now / "store/store.toml"
+    toml.write_text(toml.read_text().replace(str(lab), str(now)))
+    said = stripewise("undo", now / "store").out
+    assert "did not make it" not in said and not list(now.rglob(IDENTITY)), said
+
+
+def test_two_directories_that_are_the_same_target_are_not_chosen_between(lab: Path) -> None:
+    now = moved(lab)
+    place = next(now.rglob(IDENTITY)).parent
+    above = lab.parent.joinpath(*place.relative_to(now).parts)
+    above.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(place, above)
+    before = (now / "store/store.toml").read_bytes()
+    said = stripewise("store", "relink", "--moved", now / "store", now / "data", code=1).err
+    assert "both say that they are it" in said and (now / "store/store.toml").read_bytes() == before
+
+
+def test_a_store_without_its_targets_is_undone_once_no_file_needs_them(lab: Path) -> None:
+    for each in list(lab.rglob(IDENTITY)):
+        shutil.rmtree(each.parent)
+    f, g, store = lab / "data/f", lab / "data/g", lab / "store"
+    said = stripewise("undo", store, code=1).err
+    assert f"such as {f}" in said and f"stripewise run --store {store} -- rm {f}" in said, said
+    assert store.exists() and f.is_symlink()
+    run(store, f"rm {f} {g}")
+    looked = stripewise("undo", store, "--dry-run").out
+    assert "no file needs it" in " ".join(looked.split())
+    said = stripewise("undo", store).out
+    assert said.count("left, for no file needed it: target") == 3 and not store.exists(), said
+
+
+def test_files_that_do_not_need_a_lost_target_are_plain_again(lab: Path) -> None:
+    f, g, store = lab / "data/f", lab / "data/g", lab / "store"
+    rows = json.loads(stripewise("store", "layout", g, "--json").out)
+    names = json.loads(stripewise("store", "find", store, "*", "--stripe-count", "+0", "--json").out)
+    (held,) = [row["target_bytes"] for row in names if row["path"] == str(g)]
+    lost = next(target for target in ("t0", "t1", "t2") if not held.get(target))
+    (place,) = [each.parent for each in lab.rglob(IDENTITY) if each.parent.is_relative_to(lab / lost)]
+    content = execute(["sh", "-c", f"{STRIPEWISE} store cat {g} | od -c"]).out
+    place.rename(lab / "away")
+    assert rows and "such as" in stripewise("undo", store, code=1).err
+    run(store, f"rm {f}")
+    said = stripewise("undo", store)
+    assert f"left, for no file needed it: target {lost}" in said.out, said.report
+    assert not g.is_symlink() and execute(["od", "-c", g]).out == content and not store.exists()
+    # What lies there is nobody's by now, and is not touched.
+    assert os.listdir(lab / "away")
