@@ -106,13 +106,11 @@ def standing(store: Store, plan: Plan) -> str:
         if target_bytes(store.layout(each).regions, size := sizes.get(file.path, file.size))
         == target_bytes(file.layout, size)
     ]
+    made = "the files were made by the first run, so there is no earlier layout to put back"
     if len(planned) == len(there):
-        return f"the files keep the layout of {plan.policy}: the first run created them, so they have no former one"
+        return f"{made}; they lie as {plan.policy}"
     first = next(file.path for file, _ in there if file not in planned)
-    return (
-        f"{len(planned)} of {len(there)} file(s) have the layout of {plan.policy}, the others that of the last run "
-        f"({first}): the first run created them, so they have no former one"
-    )
+    return f"{made}; {len(planned)} of {len(there)} lie as {plan.policy}, the others as new files do ({first})"
 
 
 def _command(store: Store, before: Before, applied: Plan) -> str:

@@ -203,10 +203,10 @@ def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest
     put_back_or_tell(store, {"/f": lies.regions}, replace(PLAN, policy="best"), show)
     assert said == ["the files have their former layout: nothing to put back"]
     there = standing(store, lying("best", MIB, (0, MIB, (("b", MIB),))))
-    assert there == "the files keep the layout of best: the first run created them, so they have no former one"
-    assert standing(store, lying("best", MIB, (0, MIB, (("a", MIB),)))).startswith(
-        "0 of 1 file(s) have the layout of best,"
+    assert there == (
+        "the files were made by the first run, so there is no earlier layout to put back; they lie as best"
     )
+    assert "; 0 of 1 lie as best, the others" in standing(store, lying("best", MIB, (0, MIB, (("a", MIB),))))
 
 
 def test_only_emulated_devices_tell_how_long_they_were_busy(capsys: pytest.CaptureFixture[str]) -> None:
