@@ -53,7 +53,7 @@ from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
 from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
-SECONDS_RANK = "the model's seconds rank replicas; they are no run's seconds"
+SECONDS_RANK = "the model's seconds rank replicas; those of a run are simulated by 'stripewise plan --replicas SIZE'"
 #: Rows of a table; --json has all.
 ROWS_MAX = 20
 #: The model's seconds over the run's from which something else than its devices is told to serve the files.
@@ -357,7 +357,7 @@ def _tell(decision: Decision, options: Options) -> None:
                 typer.echo(wrapped(printable(f"row {number}: {text}")))
     typer.echo(wrapped(_sum(decision, options)))
     if decision.of_run:
-        typer.echo(SECONDS_RANK)
+        typer.echo(wrapped(SECONDS_RANK))
     if decision.of_others:
         typer.echo(wrapped(_beside(decision)))
     tell_not_made(decision.refused)

@@ -73,7 +73,7 @@ def timed(trace, request_ns):
 )
 def test_a_run_whose_reads_contradict_the_model_is_told(columns, request_ns, told):
     said = what_if(timed(columns, request_ns))
-    assert "\nthe model's seconds rank replicas; they are no run's seconds\n" in said.stdout
+    assert "\nthe model's seconds rank replicas; those of a run are simulated by " in said.stdout
     assert (told in said.stderr) if told else "the model" not in said.stderr
 
 
