@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hostile import MALLORY, needs_root
 from rig import STRIPEWISE, execute, stripewise
 
 IDENTITY = "stripewise-target"
@@ -92,6 +93,22 @@ def test_two_directories_that_are_the_same_target_are_not_chosen_between(lab: Pa
     before = (now / "store/store.toml").read_bytes()
     said = stripewise("store", "relink", "--moved", now / "store", now / "data", code=1).err
     assert "both say that they are it" in said and (now / "store/store.toml").read_bytes() == before
+
+
+@needs_root
+def test_nobody_else_makes_a_directory_a_target_of_a_moved_store(lab: Path) -> None:
+    now = moved(lab)
+    # Found where it lay, seen from a directory above the store, and another user's.
+    place = next(now.rglob(IDENTITY)).parent
+    above = lab.parent.joinpath(*place.relative_to(now).parts)
+    above.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(place, above)
+    mallory = [above, *above.iterdir()]
+    for each in mallory:
+        os.chown(each, MALLORY, MALLORY)
+    stripewise("store", "relink", "--moved", now / "store", now / "data")
+    config = (now / "store/store.toml").read_text()
+    assert str(above) not in config and str(place) in config, config
 
 
 def test_a_store_without_its_targets_is_undone_once_no_file_needs_them(lab: Path) -> None:

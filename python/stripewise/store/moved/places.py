@@ -74,16 +74,20 @@ def _places(root: Path, path: Path) -> Iterator[Path]:
             yield above.joinpath(*path.parts[number:])
 
 
-def _store_in(place: Path) -> tuple[list[bytes], str]:
-    """The lines of a target's identity, and the store that it names; nothing where there is none."""
-    with contextlib.suppress(OSError), held_place(place, IDENTITY) as (at, last, _):
-        head, _, store = read_at(at, last, _IDENTITY_BYTES_MAX).partition(b"\nstore ")
-        return head.splitlines(), os.fsdecode(store.removesuffix(b"\n"))
+def _store_in(place: Path, root: Path) -> tuple[list[bytes], str]:
+    """The lines of a target's identity, and the store that it names; nothing where there is none, or where directory
+    or identity are another user's than the store at `root`: anybody can write what a target says.
+    """
+    with contextlib.suppress(OSError), held_place(place, IDENTITY) as (at, last, owner):
+        owners = frozenset((os.stat(root).st_uid, 0))
+        if owner in owners:
+            head, _, store = read_at(at, last, _IDENTITY_BYTES_MAX, owners).partition(b"\nstore ")
+            return head.splitlines(), os.fsdecode(store.removesuffix(b"\n"))
     return [], ""
 
 
 def _is_target(place: Path, config: StoreConfig, index: int) -> bool:
-    lines, _ = _store_in(place)
+    lines, _ = _store_in(place, config.root)
     uuid = config.uuid.replace("-", "").lower()
     return f"uuid {uuid}".encode() in lines and f"index {index}".encode() in lines
 
@@ -91,7 +95,7 @@ def _is_target(place: Path, config: StoreConfig, index: int) -> bool:
 def _of_store(config: StoreConfig) -> list[tuple[str, str]]:
     """Where the store and what lay beside it were, by what its targets say, and where they are now."""
     for index, target in enumerate(config.cluster.targets):
-        was = _store_in(target.path)[1] if _is_target(target.path, config, index) else ""
+        was = _store_in(target.path, config.root)[1] if _is_target(target.path, config, index) else ""
         if was and was != str(config.root) and not os.path.lexists(os.path.join(was, "store.bin")):
             pair = _pair(Path(was), config.root)
             return [(was, str(config.root)), *([pair] if pair else [])]
