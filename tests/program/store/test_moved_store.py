@@ -95,6 +95,21 @@ def test_two_directories_that_are_the_same_target_are_not_chosen_between(lab: Pa
     assert "both say that they are it" in said and (now / "store/store.toml").read_bytes() == before
 
 
+def test_a_move_to_another_place_under_the_same_name_takes_rules_and_removed_targets_with_it(lab: Path) -> None:
+    stripewise("store", "drain", lab / "store", "t2", "--remove")
+    now = lab.parent / "elsewhere" / lab.name
+    now.parent.mkdir()
+    lab.rename(now)
+    stripewise("store", "relink", "--moved", now / "store", now / "data")
+    assert f"{lab}/" not in (now / "store/store.toml").read_text()
+    assert "sound" in stripewise("store", "fsck", now / "store").out
+    stripewise("store", "gc", now / "store")
+    run(now / "store", f"echo new > {now}/data/new")
+    assert (now / "data/new").is_symlink()
+    said = stripewise("undo", now / "store").out
+    assert "left" not in said and not (now / "store").exists() and not list(now.rglob(IDENTITY)), said
+
+
 @needs_root
 def test_nobody_else_makes_a_directory_a_target_of_a_moved_store(lab: Path) -> None:
     now = moved(lab)

@@ -51,7 +51,7 @@ def follow(root: Path) -> Followed:
 def _found(config: StoreConfig) -> Iterator[tuple[str, Path]]:
     """The targets that are not where store.toml says, and where they are."""
     for index, target in enumerate(config.cluster.targets):
-        if target.state == "removed" or os.path.lexists(target.path / IDENTITY):
+        if os.path.lexists(target.path / IDENTITY):
             continue
         places = {
             os.path.realpath(place): place
@@ -103,18 +103,17 @@ def _of_store(config: StoreConfig) -> list[tuple[str, str]]:
 
 
 def _pair(was: Path, now: Path | None) -> tuple[str, str] | None:
-    """The directories above both that were renamed: what their paths do not share at the end. None where that is all
-    of a file system, or the former one is still there.
+    """The directories above both, the topmost, of which the former one is gone: `p/lab` and `q/lab` where `p` is still
+    there. None where nothing is.
     """
-    if now is None:
-        return None
-    old, new = list(was.parts), list(now.parts)
-    while len(old) > 1 and len(new) > 1 and old[-1] == new[-1]:
-        old.pop()
-        new.pop()
-    if len(old) < 2 or len(new) < 2 or os.path.lexists(Path(*old)):
-        return None
-    return str(Path(*old)), str(Path(*new))
+    found = None
+    old, new = (was.parts, now.parts) if now is not None else ((), ())
+    while len(old) > 1 and len(new) > 1 and not os.path.lexists(Path(*old)):
+        found = str(Path(*old)), str(Path(*new))
+        if old[-1] != new[-1]:
+            break
+        old, new = old[:-1], new[:-1]
+    return found
 
 
 def _moved_glob(rule: Rule, pairs: list[tuple[str, str]]) -> str:
