@@ -65,6 +65,9 @@ def programs_take_the_library(examined: Examined) -> Iterator[Finding]:
     command = examined.command or (PROBE,)
     path = examined.environment.get("PATH")
     first = shutil.which(command[0], path=path)
+    if first is None and os.path.isfile(command[0]):
+        yield bad(f"{command[0]} cannot be executed", "chmod +x it, or put its interpreter in front")
+        return
     if first is None:
         yield bad(f"{command[0]} is not found", "check the command after --")
         return

@@ -30,14 +30,14 @@ def keep(
     application: str | None = None,
     processes: int | None = None,
     *,
-    ran_here: bool = False,
+    ran_in: str = "",
 ) -> tuple[KeptPlan, list[str]]:
     """Keeps `plan` for runs of its application with its number of processes, or of those that are given, in place of
-    the one kept before; for runs in this directory alone where that says which files they are of, as it may where the
-    application `ran_here`. Returns it with remarks. Raises StoreError, PlanError, UsageError.
+    the one kept before; for runs in one directory alone, that which it `ran_in` (unknown: this one), where that says
+    which files they are of. Returns it with remarks. Raises StoreError, PlanError, UsageError.
     """
     words = _words(source, application or application_of(plan.command))
-    directory = directory_of(words, [file.path for file in plan.files], working_directory(), ran_here)
+    directory = directory_of(words, [file.path for file in plan.files], ran_in or working_directory(), bool(ran_in))
     kept = KeptPlan(words, processes or plan.processes, directory)
     for number, file in enumerate(plan.files):
         if not file.path.startswith("/"):

@@ -1,7 +1,8 @@
-"""A mover beside a program that ends first: what is due is finished, for a bounded time, and counted as what it is."""
+"""Kept plans of short programs: what is due when one ends is finished, for a bounded time, and counted truly."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from rig import STRIPEWISE, Maker, Store, Target, region, stripes, stripewise, wait_until
+from rig import STRIPEWISE, Maker, Store, Target, dirs, region, stripes, stripewise, wait_until
 
 from stripewise.layout import Region
 from stripewise.limits import Limits
@@ -123,3 +124,27 @@ def test_a_move_that_is_stopped_half_way_tells_what_has_moved(make_store: Maker)
     there = sum(each.len for each in opened.layout(identity).regions if each.stripes[0][0] == "s0")
     assert moved.was_stopped and 0 < moved.moved_bytes == there < 32 * MIB
     store.fsck()
+
+
+def test_a_plan_of_a_trace_is_kept_for_the_directory_of_its_run(
+    make_store: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No word of the program names its file: the directory does.
+    store = make_store(dirs(4))
+    words = ["dd", "if=/dev/zero", "bs=64k", "count=32", "conv=notrunc", "of=out.dat", "status=none"]
+    script = store.base / "job.sh"
+    script.write_text(" ".join(words))
+    for name in ("a", "b"):
+        (store.data / name).mkdir()
+        monkeypatch.chdir(store.data / name)
+        store.run("sh", script)
+    trace = store.base / "trace"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "sh", script)
+    stripewise("collect", trace)
+    monkeypatch.chdir(store.base)
+    stripewise("plan", trace, "--store", store.root, "--keep", "--policy", "def")
+    (row,) = json.loads(stripewise("store", "plan", "ls", store.root, "--json").out)
+    assert row["directory"] == str(store.data / "b")
+    monkeypatch.chdir(store.data / "a")
+    said = store.run("sh", script)
+    assert "is not followed: this run is in" in said.err, said.report

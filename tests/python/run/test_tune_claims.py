@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -238,8 +239,8 @@ def test_a_kept_plan_holds_what_it_gained_over_def(
 ) -> None:
     plans: list[Plan] = []
 
-    def keep(_root: Path, plan: Plan, _source: str, *, ran_here: bool) -> tuple[Any, list[str]]:
-        assert ran_here
+    def keep(_root: Path, plan: Plan, _source: str, *, ran_in: str) -> tuple[Any, list[str]]:
+        assert ran_in == os.getcwd()
         plans.append(plan)
         return SimpleNamespace(title="job"), []
 

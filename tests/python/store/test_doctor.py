@@ -142,6 +142,7 @@ def test_arguments_are_no_programs():
         ("mpiexec -n 4 ./nosuch", "./nosuch is not there"),
         ("mpiexec -f ./plain -n 4 ./nosuch", "./nosuch is not there"),
         ("mpiexec -n 4 ./plain", "./plain cannot be executed"),
+        ("./plain", "./plain cannot be executed"),
         ("mpiexec -n 4 nosuch", "mpiexec starts nosuch, which is not found"),
         ("sh x.sh", "x.sh, which sh is to run, is not there"),
         ("mpiexec -n 4 sh x.sh", "x.sh, which sh is to run, is not there"),

@@ -36,7 +36,7 @@ from ...workload.counted import Choice
 from ...workload.layouts import store_of_trace
 from ...workload.made import made_in
 from ...workload.maps import with_maps
-from ...workload.trace import Progress, read_trace, run_end
+from ...workload.trace import Progress, read_meta, read_trace, run_end, run_place
 from ..arguments import flattened
 from ..options import JsonOption, names_completed
 from ..output import (
@@ -380,7 +380,7 @@ def plan(
         write_plan(made, output)
     kept = None
     if opened is not None and asked.keep:
-        kept, remarks = plans.keep(opened.root, made, workload.source)
+        kept, remarks = plans.keep(opened.root, made, workload.source, ran_in=run_place(read_meta(trace)))
         for remark in remarks:
             say(f"stripewise: {printable(remark)}")
     summary = summary_of(made, [target.name for target in described.targets])

@@ -289,7 +289,7 @@ def priced_by(run: RunFacts, on: Cluster, span_s: float, quicker: str = "") -> s
 
 def _print_findings(found: Sequence[Finding], prices: str, span_s: float, why: str) -> None:
     if not found:
-        typer.echo("findings: none")
+        typer.echo("findings: none; whether another layout is faster, 'stripewise plan' says")
         return
     typer.echo(printable(f"findings ({prices}):"))
     for number, each in enumerate(found, 1):

@@ -219,7 +219,7 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     if tuned.layouts[0].policy == "def" and not tuned.unsure:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
-        found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}", ran_here=True)
+        found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}", ran_in=working_directory())
     except StripewiseError as error:
         say(f"stripewise: the plan is not kept: {printable(str(error))}; tune again")
         return None
