@@ -209,4 +209,5 @@ def relink_moved(root: Path, directories: Sequence[Path]) -> dict[str, Any]:
     # Copies have moved with the store; those of files that have moved, too, count no more, and gc takes them.
     places = [*directories, *([store.root / COPIES_DIR] if (store.root / COPIES_DIR).is_dir() else [])]
     done = native.call("store_relink_moved", str(store.root), [os.path.abspath(path) for path in places])
-    return {**done, "targets": {name: str(path) for name, path in followed.targets.items()}, "globs": followed.globs}
+    targets = {name: str(path) for name, path in followed.targets.items()}
+    return {**done, "targets": targets, "globs": followed.globs, "plans": followed.plans}

@@ -96,12 +96,18 @@ def test_two_directories_that_are_the_same_target_are_not_chosen_between(lab: Pa
 
 
 def test_a_move_to_another_place_under_the_same_name_takes_rules_and_removed_targets_with_it(lab: Path) -> None:
-    stripewise("store", "drain", lab / "store", "t2", "--remove")
+    store, trace = lab / "store", lab.parent / "trace"
+    stripewise("store", "drain", store, "t2", "--remove")
+    stripewise("run", "--store", store, "--trace", trace, "--", "cat", lab / "data/f")
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store, "--keep", "--policy", "def")
     now = lab.parent / "elsewhere" / lab.name
     now.parent.mkdir()
     lab.rename(now)
-    stripewise("store", "relink", "--moved", now / "store", now / "data")
-    assert f"{lab}/" not in (now / "store/store.toml").read_text()
+    said = stripewise("store", "relink", "--moved", now / "store", now / "data").out
+    assert "1 kept plan(s) name the former place" in said, said
+    former = [line for line in (now / "store/store.toml").read_text().splitlines() if f"{lab}/" in line]
+    assert [line.split()[0] for line in former] == ["application"], former
     assert "sound" in stripewise("store", "fsck", now / "store").out
     stripewise("store", "gc", now / "store")
     run(now / "store", f"echo new > {now}/data/new")

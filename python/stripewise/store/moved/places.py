@@ -24,10 +24,13 @@ _IDENTITY_BYTES_MAX = 16 << 10
 
 @dataclass(frozen=True)
 class Followed:
-    """What store.toml says otherwise now: paths of targets by name, and globs of rules, by the former one."""
+    """What store.toml says otherwise now: paths of targets by name, and globs of rules, by the former one; and how many
+    kept plans do not, which name files and directories of the former place.
+    """
 
     targets: dict[str, Path]
     globs: dict[str, str]
+    plans: int
 
 
 def follow(root: Path) -> Followed:
@@ -45,7 +48,7 @@ def follow(root: Path) -> Followed:
         after = after.with_rules([replace(rule, glob=globs.get(rule.glob, rule.glob)) for rule in config.rules])
         if after != config:
             write_changed(config, after)
-    return Followed(targets, globs)
+    return Followed(targets, globs, len(config.plans) if after != config else 0)
 
 
 def _found(config: StoreConfig) -> Iterator[tuple[str, Path]]:
