@@ -105,7 +105,7 @@ def test_a_move_to_another_place_under_the_same_name_takes_rules_and_removed_tar
     now.parent.mkdir()
     lab.rename(now)
     said = stripewise("store", "relink", "--moved", now / "store", now / "data").out
-    assert "1 kept plan(s) name the former place" in said, said
+    assert "1 kept plan(s) stay as they are" in said and "removed" not in said, said
     former = [line for line in (now / "store/store.toml").read_text().splitlines() if f"{lab}/" in line]
     assert [line.split()[0] for line in former] == ["application"], former
     assert "sound" in stripewise("store", "fsck", now / "store").out

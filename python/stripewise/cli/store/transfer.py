@@ -235,11 +235,8 @@ def relink(
                 was, glob = globs[-1]
                 typer.echo(printable(f"{len(globs)} rule(s) of store.toml follow, that for {was} to {glob}"))
             if result["plans"]:
-                rm = shlex.join(["stripewise", "store", "plan", "rm", str(moved)])
-                typer.echo(
-                    f"{result['plans']} kept plan(s) name the former place, and no run follows them: '{rm} "
-                    "CMD' drops one; keep it anew by 'stripewise tune' or 'plan --keep'"
-                )
+                ls = shlex.join(["stripewise", "store", "plan", "ls", str(moved)])
+                typer.echo(f"{result['plans']} kept plan(s) stay as they are, and may name the former place: {ls}")
             typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} already correct")
             for identity, name in result["missing"]:
                 say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")

@@ -25,7 +25,7 @@ _IDENTITY_BYTES_MAX = 16 << 10
 @dataclass(frozen=True)
 class Followed:
     """What store.toml says otherwise now: paths of targets by name, and globs of rules, by the former one; and how many
-    kept plans do not, which name files and directories of the former place.
+    kept plans there are, which may name files and directories of the former place.
     """
 
     targets: dict[str, Path]
@@ -48,7 +48,9 @@ def follow(root: Path) -> Followed:
         after = after.with_rules([replace(rule, glob=globs.get(rule.glob, rule.glob)) for rule in config.rules])
         if after != config:
             write_changed(config, after)
-    return Followed(targets, globs, len(config.plans) if after != config else 0)
+    # What is left of a removed one lies in the store, and went with it.
+    told = {each.name: targets[each.name] for each in moved if each.name in targets and each.state != "removed"}
+    return Followed(told, globs, len(config.plans) if after != config else 0)
 
 
 def _found(config: StoreConfig) -> Iterator[tuple[str, Path]]:
