@@ -50,6 +50,15 @@ def moved(lab: Path) -> Path:
     return now
 
 
+def planted(now: Path) -> tuple[Path, Path]:
+    """A copy of a target where it would be found from the directory above the moved store, and the target."""
+    place = next(now.rglob(IDENTITY)).parent
+    above = now.parent.joinpath(*place.relative_to(now).parts)
+    above.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(place, above)
+    return above, place
+
+
 def test_a_store_that_moved_with_its_targets_is_found_with_its_files_and_rules(lab: Path) -> None:
     before = cat(lab / "store", lab / "data/f")
     now = moved(lab)
@@ -86,10 +95,7 @@ def test_an_undo_takes_the_marks_of_a_store_that_moved_and_none_of_a_store_that_
 
 def test_two_directories_that_are_the_same_target_are_not_chosen_between(lab: Path) -> None:
     now = moved(lab)
-    place = next(now.rglob(IDENTITY)).parent
-    above = lab.parent.joinpath(*place.relative_to(now).parts)
-    above.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(place, above)
+    planted(now)
     before = (now / "store/store.toml").read_bytes()
     said = stripewise("store", "relink", "--moved", now / "store", now / "data", code=1).err
     assert "both say that they are it" in said and (now / "store/store.toml").read_bytes() == before
@@ -120,10 +126,7 @@ def test_a_move_to_another_place_under_the_same_name_takes_rules_and_removed_tar
 def test_nobody_else_makes_a_directory_a_target_of_a_moved_store(lab: Path) -> None:
     now = moved(lab)
     # Found where it lay, seen from a directory above the store, and another user's.
-    place = next(now.rglob(IDENTITY)).parent
-    above = lab.parent.joinpath(*place.relative_to(now).parts)
-    above.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(place, above)
+    above, place = planted(now)
     mallory = [above, *above.iterdir()]
     for each in mallory:
         os.chown(each, MALLORY, MALLORY)

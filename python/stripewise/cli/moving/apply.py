@@ -82,7 +82,9 @@ def apply(
     if json and (copies is None or result.signal is not None):
         print_json(said)
     elif stays and not json:
-        typer.echo(f"{len(decided.files)} file(s) left where they lie: no layout is expected to be faster than def")
+        # Only with copies; without them that was said above.
+        why = "with the copies no other layout is expected to be faster"
+        typer.echo(f"{len(decided.files)} file(s) left where they lie: {why}")
     elif not json:
         if result.moved_bytes or result.signal is not None:
             typer.echo(
