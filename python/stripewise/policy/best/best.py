@@ -33,7 +33,7 @@ from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run
 from .judge import Judge, Judged
-from .polish import polished
+from .polish import is_movable, polished
 from .proven.prove import Proof, Proven
 from .reasons import as_other, explained, pieces_of
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
@@ -147,7 +147,7 @@ class _Search:
         chosen = self._chosen(candidates, seconds)
         if chosen and len(self.windows) == 1:
             self._polish(candidates, seconds, traced_s, default)
-            chosen = self._chosen(candidates, self._anew(candidates, seconds))
+            chosen = self._chosen(candidates, self._anew(candidates, seconds), 0.0 if self.judge.fresh else TIED)
         chosen = self._with_fine_steps(chosen, candidates, seconds, traced_s)
         if chosen and self._gains_no_io(candidates[chosen].plan, default.plan):
             chosen = 0
@@ -179,11 +179,11 @@ class _Search:
         options = self.options.as_json()
         return replace(plan, policy=Best.name, options=options, comment=comment, expected=expected, leave=not chosen)
 
-    def _chosen(self, candidates: list[Candidate], seconds: list[float]) -> int:
-        """Which candidate is the plan, by the seconds that decide; DEF's is the first."""
+    def _chosen(self, candidates: list[Candidate], seconds: list[float], tie: float = TIED) -> int:
+        """Which candidate is the plan, by the seconds that decide, and bounds of those within a tie; DEF's is first."""
         bounds_s = [each.bound_s for each in candidates]
         quickest = min(seconds)
-        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + TIED)]
+        tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + tie)]
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
@@ -237,9 +237,9 @@ class _Search:
             return time.monotonic() < self.until and self.judge.simulated < last
 
         order = np.argsort(seconds, kind="stable").tolist()
-        # Stripes are not moved: what lies whole on servers gains most.
-        whole = [number for number in order if _lies_whole(candidates[number].plan)]
-        queue = list(dict.fromkeys(each for pair in zip(whole, order, strict=False) for each in pair) or order)[
+        # Stripes over many servers are not moved: what lies whole on servers gains most.
+        first = [number for number in order if _can_move(candidates[number].plan)]
+        queue = list(dict.fromkeys(each for pair in zip(first, order, strict=False) for each in pair) or order)[
             :POLISHED
         ]
         seed = self.options.seed
@@ -492,6 +492,11 @@ class _Search:
         return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
 
 
-def _lies_whole(plan: Plan) -> bool:
-    """Whether every region that holds something is on one server."""
-    return all(len(region.stripes) == 1 for file in plan.files for region in file.regions if region.start < file.size)
+def _can_move(plan: Plan) -> bool:
+    """Whether parts of every region that holds something can be moved."""
+    return all(
+        is_movable(region.stripes, min(region.len, file.size - region.start))
+        for file in plan.files
+        for region in file.regions
+        if region.start < file.size
+    )

@@ -23,11 +23,16 @@ from .tuning import CLOSER, FEW_RUNS, FRESH_TIMES, SLOWER, TIMES, UNSEEN
 
 @dataclass(frozen=True)
 class Judged:
-    """Seconds that decide, those of the trace, and what every active server was busy for in the trace."""
+    """Seconds that decide, of the trace and every likely run, and what active servers were busy for in the trace."""
 
     seconds: float
-    traced_s: float
+    runs_s: Float
     busy_s: Float
+
+    @property
+    def traced_s(self) -> float:
+        """Seconds of the trace."""
+        return float(self.runs_s[0])
 
 
 class Judge:
@@ -58,16 +63,24 @@ class Judge:
         return seconds, found[:, 0].tolist()
 
     def one(self, plan: Plan | Placed, than: Judged | None = None) -> Judged | None:
-        """One plan; None where its run of the trace is slower than what was judged before by more than a little."""
+        """One plan; None where its run of the trace is slower than what was judged before by more than a little, or the
+        first likely runs tell that it is no quicker.
+        """
         placed = self.trials.placed(plan) if isinstance(plan, Plan) else plan
         (traced,) = self.trials.run(placed)
         self.simulated += self.trials.requests[0]
-        if than is not None and traced.seconds > than.traced_s * (1 + SLOWER * bool(self.likely)):
+        slack = SLOWER * (1 - self.told) if self.likely else 0.0
+        if than is not None and traced.seconds > than.traced_s * (1 + slack):
             return None
-        likely = self.trials.run(placed, self.likely) if self.likely else []
-        self.simulated += sum(self.trials.requests[number] for number in self.likely)
-        seconds = self._seconds(np.array([traced.seconds, *(run.seconds for run in likely)]))
-        return Judged(seconds, traced.seconds, traced.busy_s)
+        seconds = np.array([traced.seconds])
+        for some in (self.likely[:FEW_RUNS], self.likely[FEW_RUNS:]):
+            if not some:
+                break
+            if len(seconds) > 1 and than and self._seconds(seconds) > self._seconds(than.runs_s[: len(seconds)]):
+                return None
+            self.simulated += sum(self.trials.requests[number] for number in some)
+            seconds = np.array([*seconds, *(run.seconds for run in self.trials.run(placed, some))])
+        return Judged(self._seconds(seconds), seconds, traced.busy_s)
 
     def holds(self, plan: Plan, other: Plan) -> bool:
         """Whether a plan is quicker than the other on runs that neither was made with, where there are such."""

@@ -6,15 +6,16 @@ time. So parts of the quickest layouts are moved between servers, and what judge
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 
 from ...cluster import Cluster
-from ...layout import share_bytes
+from ...layout import Stripes, share_bytes
 from ...model.general import Float, Int
 from ...units import GRANULE_BYTES
 from ...workload.requests import Workload
@@ -25,6 +26,7 @@ from .judge import Judged
 from .strategies.case import Piece
 from .trial import Placed
 from .tuning import (
+    APART_MAX,
     BUSIEST,
     DENSEST,
     DRAWN,
@@ -32,6 +34,8 @@ from .tuning import (
     EXCHANGED,
     GUIDED,
     IN_VAIN,
+    IN_VAIN_LATE,
+    LATE,
     LEAST,
     MOST_POWER,
     MOVED,
@@ -84,7 +88,33 @@ def polished(
         if found is not None and found.seconds < best.seconds * (1 - QUICKER):
             best, failed = found, 0
             state.take(step)
+    state, best = _shaken(state, best, rng, judge, go_on)
     return state.laid_out(), best
+
+
+def _shaken(
+    state: _State, best: Judged, rng: np.random.Generator, judge: Judge, go_on: Callable[[], bool]
+) -> tuple[_State, Judged]:
+    """The quickest state on a way that goes on over slower ones, as long as none is slower than `LATE` steps before."""
+    kept, here, failed = state, best, 0
+    state = state.copied()
+    before = [best] * LATE
+    for number in range(STEPS_MAX):
+        step = state.drawn(rng, here.busy_s)
+        if step is None:
+            continue
+        if failed >= IN_VAIN_LATE or not go_on():
+            break
+        failed += 1
+        late = before[number % LATE]
+        found = judge(state.placed(step), late if late.seconds > here.seconds else here)
+        if found is not None and found.seconds <= max(late.seconds, here.seconds):
+            here = found
+            state.take(step)
+            if here.seconds < best.seconds * (1 - QUICKER):
+                kept, best, failed = state.copied(), here, 0
+        before[number % LATE] = here
+    return kept, best
 
 
 @dataclass(frozen=True)
@@ -113,8 +143,9 @@ class _State:
         figures = [(t.startup_read_s, t.startup_write_s, t.per_byte_read_s, t.per_byte_write_s) for t in cluster.active]
         self.figures = np.array(figures).T / np.array([target.channels for target in cluster.active])
         group = groups_of_run(heats)
-        whole = touched(pieces, heats, runs, group).sum(axis=1) @ self.figures
-        self.pieces = _cut(pieces, heats, whole, float(rooms.min()))
+        self.cycles_apart, apart = taken_apart(pieces)
+        whole = touched(apart, heats, runs, group).sum(axis=1) @ self.figures
+        self.pieces = _cut(apart, heats, whole, float(rooms.min()))
         self.asked = touched(self.pieces, heats, runs, group)
         self.work = self.asked.sum(axis=1) @ self.figures
         self.length = np.array([piece.length for piece in self.pieces], dtype=np.float64)
@@ -142,11 +173,16 @@ class _State:
         asked = self.asked[parts]
         return np.asarray((asked.sum(axis=0) if asked.ndim > 2 else asked) @ self.figures[:, server])
 
-    def evened(self, rng: np.random.Generator) -> _State:
-        """Another state, with steps taken as long as they even the servers' load group by group."""
+    def copied(self) -> _State:
+        """The same state, to take steps of its own."""
         found = copy(self)
         found.server, found.free, found.load = self.server.copy(), self.free.copy(), self.load.copy()
         found.rows = self.rows.copy()
+        return found
+
+    def evened(self, rng: np.random.Generator) -> _State:
+        """Another state, with steps taken as long as they even the servers' load group by group."""
+        found = self.copied()
         uneven, failed = _uneven(found.load), 0
         for _ in range(EVENING):
             step = found.step(rng, found.load.sum(axis=1))
@@ -233,11 +269,25 @@ class _State:
         return Placed(self.cycles, made)
 
     def laid_out(self) -> list[Piece]:
-        """All pieces as they are now; those that moved have no reason yet."""
-        made = list(self.pieces)
-        for part in np.flatnonzero(self.server != self.begun).tolist():
-            stripes = ((self.names[int(self.server[part])], made[part].length),)
-            made[part] = replace(made[part], stripes=stripes, reason="")
+        """All pieces as they are now; those that moved have no reason yet, a cycle of which nothing moved is one."""
+        moved = self.server != self.begun
+        place = [(piece.file, piece.start) for piece in self.pieces]
+        made: list[Piece] = []
+        part = 0
+        for each in self.cycles_apart:
+            low, high = (bisect_left(place, (each.file, at)) for at in (each.start, each.end))
+            if not moved[low:high].any():
+                made += [*self._pieces(part, low, moved), each]
+                part = high
+        return [*made, *self._pieces(part, len(place), moved)]
+
+    def _pieces(self, first: int, end: int, moved: Sequence[bool]) -> list[Piece]:
+        """Some of the parts as they are now."""
+        made = self.pieces[first:end]
+        for at, part in enumerate(range(first, end)):
+            if moved[part]:
+                stripes = ((self.names[int(self.server[part])], made[at].length),)
+                made[at] = replace(made[at], stripes=stripes, reason="")
         return made
 
     def take(self, step: _Step) -> None:
@@ -253,6 +303,30 @@ class _State:
 def _uneven(load: Float) -> float:
     """Seconds of all groups together: of each its busiest servers, the others counting little."""
     return float(((np.maximum(load, 0.0) ** NORM).sum(axis=0) ** (1 / NORM)).sum())
+
+
+def is_movable(stripes: Stripes, length: int) -> bool:
+    """Whether parts of a piece can go from server to server: all of it lies on one, or its cycle has few stripes."""
+    return len(stripes) == 1 or -(-length // sum(width for _, width in stripes)) * len(stripes) <= APART_MAX
+
+
+def taken_apart(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Piece]]:
+    """The pieces whose cycles have few stripes, and all pieces by place, each stripe of these as one of its own."""
+    cycles: list[Piece] = []
+    made: list[Piece] = []
+    left = POLISH_PARTS_MAX
+    for piece in sorted(pieces, key=lambda each: (each.file, each.start)):
+        if len(piece.stripes) == 1 or left <= 0 or not is_movable(piece.stripes, piece.length):
+            made.append(piece)
+            continue
+        cycles.append(piece)
+        at, turns = piece.start, cycle(piece.stripes)
+        while at < piece.end:
+            name, width = next(turns)
+            width = min(width, piece.end - at)
+            made.append(replace(piece, start=at, length=width, stripes=((name, width),), reason=""))
+            at, left = at + width, left - 1
+    return cycles, made
 
 
 def _cut(pieces: Sequence[Piece], heats: Sequence[FileHeat | None], work: Float, room: float) -> list[Piece]:

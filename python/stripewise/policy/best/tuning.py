@@ -84,10 +84,14 @@ HOPELESS = 4.0
 
 #: Steps in vain after which to end, and draws of steps, some of which cannot be.
 IN_VAIN, STEPS_MAX = 200, 8_000
+#: Then steps may be slower, but not than what was so many steps before; how many in vain end that.
+LATE, IN_VAIN_LATE = 20, 600
 #: A step must be quicker by this share.
 QUICKER = 2e-4
 #: Of a server's mean work, and of the least room, what one part has at most; and parts of all files at most, about.
 POLISH_PART, POLISH_ROOM, POLISH_PARTS_MAX = 0.04, 0.1, 4_000
+#: Cycles of one piece with no more stripes than this are taken apart: each stripe is a part that can move.
+APART_MAX = 64
 #: Of twice what would even two servers, what a step moves: between these shares.
 MOVED = (0.3, 1.2)
 #: Chances: to take from the busiest server, to give to the least busy one.

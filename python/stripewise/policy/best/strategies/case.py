@@ -40,6 +40,11 @@ class Piece:
     stripes: Stripes
     reason: str = ""
 
+    @property
+    def end(self) -> int:
+        """The byte behind the last one."""
+        return self.start + self.length
+
 
 #: The pieces of all files in order, without gaps in a file.
 Attempt = Sequence[Piece]
