@@ -79,6 +79,11 @@ def target_named(store: Store, name: str) -> Target:
     raise StoreError(f"{store.config.path}: has no target '{name}'; it has {known}")
 
 
+def is_removed(store: Store, name: str) -> bool:
+    """Whether a target of this name was taken out of the store."""
+    return any(target.name == name and target.state == "removed" for target in store.config.cluster.targets)
+
+
 def write_config(store: Store, config: StoreConfig) -> Store:
     """Makes `config` the store's; the old one stays when it does not do."""
     with changing(store.root) as now:

@@ -36,9 +36,7 @@ def keep(
     the one kept before; for runs in one directory alone, that which it `ran_in` (unknown: this one), where that says
     which files they are of. Returns it with remarks. Raises StoreError, PlanError, UsageError.
     """
-    words = _words(source, application or application_of(plan.command))
-    directory = directory_of(words, [file.path for file in plan.files], ran_in or working_directory(), bool(ran_in))
-    kept = KeptPlan(words, processes or plan.processes, directory)
+    kept = kept_for(plan, source, application, processes, ran_in=ran_in)
     for number, file in enumerate(plan.files):
         if not file.path.startswith("/"):
             raise PlanError(f"{source}: files[{number}].path '{file.path}' is not absolute; begin it with /")
@@ -55,6 +53,20 @@ def keep(
     if (rest := len(plan.files) - len(ruled(plan))) > 0:
         remarks.append(f"{source}: {rest} of its files are moved once they are there, not laid out when they are made")
     return kept, remarks
+
+
+def kept_for(
+    plan: Plan,
+    source: Path | str,
+    application: str | None = None,
+    processes: int | None = None,
+    *,
+    ran_in: str = "",
+) -> KeptPlan:
+    """Which runs `keep` keeps a plan for. Raises UsageError where nothing says of which application they are."""
+    words = _words(source, application or application_of(plan.command))
+    directory = directory_of(words, [file.path for file in plan.files], ran_in or working_directory(), bool(ran_in))
+    return KeptPlan(words, processes or plan.processes, directory)
 
 
 def _words(source: Path | str, application: str) -> str:
@@ -122,6 +134,12 @@ def check_files(store: Store, plan: Plan, source: Path | str, is_kept: bool = Fa
             "that follows the plan once the store keeps it"
         )
     return remarks
+
+
+def is_for(store: Store, plan: Plan) -> bool:
+    """Whether any planned file is the store's, or would be when it is made: not so of a plan for its former place."""
+    paths = [file.path for file in plan.files if file.path.startswith("/")]
+    return not paths or any(manages(store.config.rules, path) or store.resolve(path) is not None for path in paths)
 
 
 def _more(paths: list[str]) -> str:

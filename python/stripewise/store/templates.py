@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..cluster.cluster import toml_string
@@ -13,6 +14,7 @@ from ..errors import LayoutError, UsageError
 from ..files.parts import remove_part
 from ..layout import Layout
 from .config import Rule, StoreConfig
+from .copies.build import is_container
 from .globs import matches, one_of, template_globs, template_rank
 from .layouts import save_layout
 from .rewrite import changing, write_changed
@@ -72,6 +74,25 @@ def _add(config: StoreConfig, patterns: list[str], layout: Layout) -> Added:
     _write(config, _ordered([*(Rule(pattern, "manage", saved) for pattern in patterns), *kept]))
     outside = [glob for glob in patterns if not any(matches(rule.glob, one_of(glob)) for rule in config.rules)]
     return Added(patterns, saved, replaced, outside)
+
+
+def files_there(store: Store, globs: Collection[str]) -> int:
+    """How many files of the store match one of the globs: they keep their layout, also when a program empties them."""
+    named = (file.path for file in store.files() if file.path and not is_container(store.root, file.path))
+    return sum(os.path.lexists(path) for path in named if any(matches(glob, path) for glob in globs))
+
+
+def that_name(config: StoreConfig, target: str) -> list[tuple[Rule, Layout | None]]:
+    """The templates that lay something out on a target while it takes new files, each with the layout that it has now:
+    another one while the target does not.
+    """
+    back = [replace(each, state="active") if each.name == target else each for each in config.cluster.targets]
+    found = []
+    for rule in templates_in(config):
+        layout = layout_of(config.with_targets(back), rule)
+        if layout is not None and any(target in dict(region.stripes) for region in layout.regions):
+            found.append((rule, layout_of(config, rule)))
+    return found
 
 
 def remove(root: Path, glob: str) -> list[Rule]:

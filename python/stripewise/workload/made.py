@@ -3,6 +3,7 @@ template gives it to them."""
 
 from __future__ import annotations
 
+import datetime
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .renames import first_names, renames_in, whole_path
+from .series import days_around
 from .trace import FLAG_CREATED, opened, read_meta, run_place, trace_file
 
 _COLUMNS = ("op", "file", "errno", "aux")
@@ -20,11 +22,14 @@ _ANEW = os.O_TRUNC | os.O_EXCL
 
 @dataclass(frozen=True)
 class Made:
-    """Names that files have at last, `names` that files were made with, and the first name of each that was renamed."""
+    """Names that files have at last, `names` that files were made with, and the first name of each that was renamed;
+    `days` on which that may have been.
+    """
 
     anew: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     first: dict[str, str] = field(default_factory=dict)
+    days: frozenset[datetime.date] = frozenset()
 
 
 def made_in(collected: Path) -> Made:
@@ -35,7 +40,8 @@ def made_in(collected: Path) -> Made:
     """
     opens: set[str] = set()
     anew: set[str] = set()
-    place = run_place(read_meta(collected))
+    meta = read_meta(collected)
+    place = run_place(meta)
     with opened(trace_file(collected)) as parquet:
         # A table of another maker need not tell flags.
         known = set(parquet.schema_arrow.names)
@@ -54,4 +60,7 @@ def made_in(collected: Path) -> Made:
                 if row["op"] == "unlink" or flags & _ANEW or int(row.get("flags") or 0) & FLAG_CREATED:
                     anew.add(path)
     first = first_names(renames_in(collected))
-    return Made(frozenset(anew | set(first)), frozenset(opens | set(first.values())), first)
+    # Of an imported trace the time may be unknown.
+    began = meta.get("zero_unix_ns")
+    days = days_around(began / 1e9) if isinstance(began, int) and 0 < began < 1 << 63 else frozenset[datetime.date]()
+    return Made(frozenset(anew | set(first)), frozenset(opens | set(first.values())), first, days)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from rig import Maker, Store, Target, dirs, stripewise
+from rig import Maker, Result, Store, Target, dirs, stripewise
 
 #: Makes its file anew as IOR (unlink, O_CREAT), as a checkpoint (O_TRUNC), and by a rename into place.
 WRITER = """
@@ -203,3 +204,52 @@ def test_names_that_calls_give_are_of_the_run_s_directory(
         f"new files matching {store.data}/{made} are laid out"
         in stripewise("apply", plan, "--store", store.root, "--anyway").out
     )
+
+
+#: Removes earlier files of its series, and makes one under the name that it is told.
+SERIES = """
+import glob, os, sys
+where = sys.argv[1]
+for old in glob.glob(f"{where}/ckpt-*"):
+    os.unlink(old)
+for made in (f"{where}/{open(sys.argv[2]).read()}", *sys.argv[3:]):
+    fd = os.open(made, os.O_CREAT | os.O_RDWR, 0o644)
+    os.pwrite(fd, bytes(1 << 20), 0)
+    for at in range(0, 1 << 20, 65536):
+        os.pread(fd, 65536, at)
+    os.close(fd)
+"""
+
+
+def keep_of_run(store: Store, name: str, *others: Path) -> Result:
+    """Traces a run that makes a file of that name, and others, and keeps its plan."""
+    trace, plan, told = (store.base / each for each in (f"trace-{name}", f"{name}.json", "name"))
+    told.write_text(name)
+    command = [sys.executable, "-c", SERIES, store.data, told, *others]
+    stripewise("run", "--store", store.root, "--manage", f"{store.data}/**", "--trace", trace, "--", *command)
+    stripewise("collect", trace)
+    return stripewise("plan", trace, "--store", store.root, "--policy", "def", "--keep", "-o", plan)
+
+
+def test_no_plan_is_kept_of_files_whose_names_change_from_run_to_run(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    # Of one name nobody knows whether it changes.
+    assert "kept for" in keep_of_run(store, "ckpt-7").out
+    said = keep_of_run(store, "ckpt-8")
+    assert "no plan is kept: later runs have other files than those traced; 'stripewise apply " in said.err, said.report
+    assert "leaves templates, which lay new ones out" in said.err and "kept for" not in said.out, said.report
+    assert "forgot the plan kept for" in said.err
+    assert "no plans; " in stripewise("store", "plan", "ls", store.root).out
+    # The others of a run are in its plan as ever.
+    said = keep_of_run(store, "ckpt-9", store.data / "same")
+    assert f"kept without {store.data}/ckpt-9: later runs have others in their place; 'stripewise apply" in said.err
+    (row,) = json.loads(stripewise("store", "plan", "ls", store.root, "--json").out)
+    assert [file["path"] for file in json.loads(Path(row["plan"]).read_text())["files"]] == [f"{store.data}/same"]
+
+
+def test_tomorrow_s_names_match_the_template_of_a_name_with_the_day_of_its_run(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    name = time.strftime("run_%Y%m%d-%H%M%S.h5")
+    assert "no plan is kept: later runs have other files than those traced; " in keep_of_run(store, name).err
+    said = stripewise("apply", store.base / f"{name}.json", "--store", store.root, "--anyway").out
+    assert f"new files matching {store.data}/run_[0-9]*-[0-9]*.h5 are laid out" in said, said

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from rig import Maker, dirs, stripewise
+from rig import Maker, Store, dirs, stripewise
 
+from stripewise.cli.store.targets import TEMPLATES_SHOWN
 from stripewise.layout import Region
 from stripewise.moving import plan_applier
 from stripewise.store import Store as Opened
 
 MIB = 1 << 20
+UNDO = ("store", "drain", "--undo")
 IN_THE_WAY = "the region at byte 4194304 fits its targets, but no target has room to keep it while it moves; free some"
 
 
@@ -26,6 +28,37 @@ def test_files_with_a_layout_of_their_own_stay_where_a_drain_put_them_and_are_to
     stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
     stripewise("store", "drain", store.root, "t2")
     assert "set-layout or a plan" not in stripewise("store", "drain", store.root, "t1", "--undo").out
+
+
+def template(store: Store, glob: str, targets: str) -> None:
+    stripewise("store", "template", "add", store.root, store.data / glob, "--stripe-size", "1MiB", "--targets", targets)
+
+
+def test_templates_that_a_drain_lays_out_otherwise_are_told_and_so_is_that_they_come_back(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    template(store, "*.h5", "t0,t1")
+    template(store, "*.x", "t1,t2")
+    drained = stripewise("store", "drain", store.root, "t0")
+    said = f"new files matching {store.data}/*.h5 are laid out without t0 from now on: 1MiB on t2 t1; --undo gives them"
+    assert said in drained.err and "*.x" not in drained.err, drained.report
+    # A target that stands in for it is drained as well, and comes back.
+    further = stripewise("store", "drain", store.root, "t2").err
+    assert "*.h5 are laid out without t2 from now on: 1MiB on t1; " in further and "*.x are laid" in further, further
+    assert "*.h5 are laid out with t2 again: 1MiB on t2 t1\n" in stripewise(*UNDO, store.root, "t2").out
+    back = stripewise(*UNDO, store.root, "t0").out
+    assert f"new files matching {store.data}/*.h5 are laid out with t0 again: 1MiB on t0 t1\n" in back, back
+    assert "*.x" not in back, back
+    gone = stripewise("store", "drain", store.root, "t0", "--remove").err
+    assert "*.h5 are laid out without t0 from now on: 1MiB on t2 t1\n" in gone and "--undo" not in gone, gone
+
+
+def test_of_many_templates_that_a_drain_lays_out_otherwise_the_others_are_counted(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    for number in range(TEMPLATES_SHOWN + 2):
+        template(store, f"*.{number}", "t0")
+    said = stripewise("store", "drain", store.root, "t0").err
+    assert said.count("are laid out without t0") == TEMPLATES_SHOWN, said
+    assert f"and those of 2 more templates; see 'stripewise store template ls {store.root}'" in said, said
 
 
 def test_a_region_in_its_own_way_tells_how_much_room_is_missing_and_where(

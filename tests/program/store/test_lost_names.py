@@ -103,7 +103,9 @@ def test_run_names_the_full_target_where_all_have_a_capacity(make_store: Maker) 
     store = make_store(small(2 * MIB))
     said = store.run("sh", "-c", f"head -c 8M /dev/zero >{store.data / 'f'}", code=None).err
     assert "No space left on device" in said, said
-    cure = re.escape(f"free some, rebalance, or add a target: see 'stripewise store df {store.root}'")
+    # Both are full: what would move files between them is no cure.
+    cure = "'store rebalance' helps where another target has room, else remove files or 'store add' a target: see "
+    cure = re.escape(f"{cure}'stripewise store df {store.root}'")
     assert re.search(rf"targets/t[01]: target t[01] has no room left; {cure}", said), said
     assert "of this run in the library's log: " in said, said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -165,3 +166,37 @@ def test_files_that_do_not_need_a_lost_target_are_plain_again(lab: Path) -> None
     assert not g.is_symlink() and execute(["od", "-c", g]).out == content and not store.exists()
     # What lies there is nobody's by now, and is not touched.
     assert os.listdir(lab / "away")
+
+
+#: Makes its file anew in each run.
+ANEW = "rm -f out; head -c 100000 /dev/zero > out"
+
+
+@pytest.mark.parametrize("brought", ["by nothing", "by --manage", "by a file that is there"])
+def test_a_run_in_the_former_place_of_a_moved_store_makes_plain_files(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, brought: str
+) -> None:
+    there, store, plan = lab / "data", lab.parent / "elsewhere/store", lab.parent / "p.json"
+    run(lab / "store", f"cd {there} && {ANEW} && cp out more")
+    regions = [{"start": 0, "len": 1 << 20, "stripes": [["t1", 65536]]}]
+    files = [{"path": str(there / name), "size": 100_000, "regions": regions} for name in ("out", "more")]
+    keys = {"options": {}, "application": {}, "windows": [], "target_bytes": {}, "expected": {}}
+    plan.write_text(json.dumps({"version": 1, "policy": "hand", "files": files, **keys}))
+    monkeypatch.chdir(there)
+    words = ("--application", f"sh -c '{ANEW}'", "--processes", "1")
+    stripewise("store", "plan", "add", lab / "store", plan, *words)
+    assert "following the plan" in stripewise("run", "--store", lab / "store", "--", "sh", "-c", ANEW).err
+    now = moved(lab)
+    stripewise("store", "relink", "--moved", store, now / "data")
+    there.mkdir(parents=True)
+    monkeypatch.chdir(there)
+    if brought == "by a file that is there":
+        run(store, f"mv {now}/data/more {there}/more")
+    manage = ("--manage", there) if brought == "by --manage" else ()
+    said = stripewise("run", "--store", store, *manage, "--", "sh", "-c", ANEW).err
+    assert (there / "out").is_symlink() == (brought == "by --manage"), said
+    assert ("following the plan kept for" in said) == (brought != "by nothing"), said
+    if brought == "by nothing":
+        assert f"is not followed: none of its files is in {store}, or where that takes new files; " in said, said
+        stripewise(*shlex.split(said.partition("to forget it: stripewise ")[2]))
+        assert "no plans; " in stripewise("store", "plan", "ls", store).out

@@ -137,6 +137,25 @@ def test_a_template_is_answered_by_its_layout_and_how_it_is_shown_and_removed(ma
     assert "no templates" in stripewise("store", "template", "ls", store.root).out
 
 
+def test_files_that_are_there_keep_their_layout_and_a_template_says_so(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    glob, words = f"{store.data}/*.h5", ("--stripe-size", "1MiB", "--targets", "t1,t2")
+    for name in ("a.h5", "b.h5", "gone.h5", "other"):
+        store.run("cp", "/etc/passwd", store.data / name)
+    # What has lost its name is no file that a program opens.
+    (store.data / "gone.h5").unlink()
+    before = stripewise("store", "layout", store.data / "a.h5").out
+    said = stripewise("store", "template", "add", store.root, glob, *words).out
+    assert "2 file(s) that are there and match keep their layout, also where a program opens them anew" in said, said
+    store.run("cp", "/etc/group", store.data / "a.h5")
+    after = stripewise("store", "layout", store.data / "a.h5").out
+    assert "on t1 t2" not in before + after, after
+    assert "'set-layout' with the same options changes it\n" in said
+    stripewise("store", "set-layout", store.data / "a.h5", *words)
+    assert "1MiB on t1 t2" in stripewise("store", "layout", store.data / "a.h5").out
+    assert "file(s)" not in stripewise("store", "template", "add", store.root, f"{store.data}/*.x", *words).out
+
+
 def test_templates_are_listed_with_their_stripes_and_targets(make_store: Maker) -> None:
     store = make_store(dirs(3))
     words = ("--stripe-size", "1MiB", "--targets", "t0,t2")

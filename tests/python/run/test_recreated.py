@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from stripewise.run.recreated import globs_of, names_beside
 from stripewise.store.globs import matches
+from stripewise.workload.series import days_around
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,38 @@ def test_numbers_in_which_names_differ_are_free(
     made: list[str], known: list[str], renamed: dict[str, str], globs: list[str]
 ) -> None:
     assert sorted(globs_of(made, known, renamed)) == sorted(globs)
+
+
+#: The days around one, which runs of that day may name.
+DAYS = days_around(datetime.datetime(2026, 11, 26, 9, 30, 11, tzinfo=datetime.UTC).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("name", "glob"),
+    [
+        ("r_20261126-093011.h5", "r_[0-9]*-[0-9]*.h5"),
+        ("r20261126.h5", "r[0-9]*.h5"),
+        ("r_20261126093011123", "r_[0-9]*"),
+        ("r-2026-11-26T09:30:11-v2", "r-[0-9]*-[0-9]*-[0-9]*T[0-9]*:[0-9]*:[0-9]*-v2"),
+        ("r_2026_11_26_0930", "r_[0-9]*_[0-9]*_[0-9]*_[0-9]*"),
+        ("r_261126.7", "r_[0-9]*.7"),
+        ("093011_27.11.2026r", "[0-9]*_[0-9]*.[0-9]*.[0-9]*r"),
+        # No day, none of this run, a longer number, a directory, and what would be any name.
+        ("r_20261326.h5", "r_20261326.h5"),
+        ("grid_2048_10_12", "grid_2048_10_12"),
+        ("r_20251126-093011.h5", "r_20251126-093011.h5"),
+        ("r_120261126.h5", "r_120261126.h5"),
+        ("20261126/r1", "20261126/r1"),
+        ("20261126-093011", "20261126-093011"),
+    ],
+)
+def test_the_day_of_a_run_and_the_time_beside_it_are_free_for_tomorrow_has_others(name: str, glob: str) -> None:
+    assert globs_of([f"/d/{name}"], [], {}, DAYS) == {f"/d/{glob}": f"/d/{name}"}
+
+
+def test_names_of_today_are_known_as_such_without_a_trace_that_says_when_it_ran() -> None:
+    name = datetime.datetime.now(datetime.UTC).strftime("/d/r-%Y%m%d.h5")
+    assert list(globs_of([name], [name], {})) == ["/d/r-[0-9]*.h5"]
 
 
 @pytest.mark.parametrize(

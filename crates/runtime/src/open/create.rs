@@ -26,6 +26,7 @@ pub struct Place {
 }
 
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
+/// A kept plan says how it lies then, not whether.
 #[inline(never)] // Its buffers would lie on the stack below what is done after it.
 pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     let Some(store_path) = config::store_path() else { return Ok(None) };
@@ -43,14 +44,17 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     if ours || name.starts_with(b"/dev/") || name.starts_with(b"/proc/") || name.starts_with(b"/sys/") {
         return Ok(None);
     }
-    let rule = store.plan().and_then(|plan| plan.rule_for(name)).or_else(|| view.rule_for(name));
+    let rule = view.rule_for(name);
     let asked = config::manage_globs().split(|c| *c == b':').any(|glob| !glob.is_empty() && glob_matches(glob, name));
     let managed = asked || (config::manage_globs().is_empty() && rule.is_some_and(|r| r.action == Action::Manage));
-    let layout = match rule {
+    if !managed {
+        return Ok(None);
+    }
+    let layout = match store.plan().and_then(|plan| plan.rule_for(name)).or(rule) {
         Some(rule) if rule.action == Action::Manage && !rule.layout.is_empty() => rule.layout,
         _ => view.default_layout(),
     };
-    Ok(managed.then_some(Place { store, path: absolute, layout }))
+    Ok(Some(Place { store, path: absolute, layout }))
 }
 
 fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {

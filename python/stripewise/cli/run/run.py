@@ -21,13 +21,14 @@ from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
-from ...store import Store
+from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
 from ...store.kept import pick, prepare
 from ...store.owned import IDENTITY
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
+from ..store.plan import rm_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +72,10 @@ class Followed:
     number: int
 
 
-def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Followed | None:
-    """What a run follows, said; a plan that cannot be followed keeps no program from its work."""
+def _followed(store: Store, command: Sequence[str], asked: KeptOptions, manage: bool) -> Followed | None:
+    """What a run follows, said; a plan that cannot be followed keeps no program from its work. Runs that say what to
+    `manage` may make planned files that the store's own rules leave plain.
+    """
     picked = pick(store.config.plans, command, os.environ, asked.processes, working_directory())
     if picked.why:
         say(f"stripewise: {printable(picked.why)}")
@@ -82,6 +85,11 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions) -> Follo
         plan, why = prepare(store.config, picked.kept)
     except PlanError as error:
         say(f"stripewise: the plan kept for {printable(picked.kept.title)} is not followed: {printable(str(error))}")
+        return None
+    if not manage and not plans.is_for(store, plan):
+        title, forget = printable(picked.kept.title), printable(rm_command(store.root, picked.kept))
+        where = f"none of its files is in {printable(str(store.root))}, or where that takes new files"
+        say(f"stripewise: the plan kept for {title} is not followed: {where}; to forget it: {forget}")
         return None
     say(f"stripewise: following the plan kept for {printable(picked.kept.title)}")
     if why:
@@ -142,7 +150,7 @@ def run(
     if opened and migrate:
         check_untuned(opened.root)
     logs = None if trace is None else trace_directory(trace)
-    followed = _followed(opened, command, kept) if opened and kept.follow and migrate is None else None
+    followed = _followed(opened, command, kept, bool(manage)) if opened and kept.follow and migrate is None else None
     env = runner.environment(
         os.environ,
         root,

@@ -17,8 +17,7 @@ import typer
 from ...cluster import Target
 from ...errors import ClusterError, StripewiseError, UsageError
 from ...layout import Layout
-from ...plan import Plan
-from ...plan.application import application_of, working_directory
+from ...plan.application import working_directory
 from ...plan.summary import likely_text, model_range
 from ...policy import policies_named, policy_named, refuse_foreign
 from ...run.collect import trace_directory
@@ -39,7 +38,7 @@ from ..options import (
 from ..output import print_json, printable, progress, say, shown, stdout, table, wrapped
 from ..plan.caveats import of_copies, of_devices, standing_copies
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
-from ..store.plan import rm_command
+from ..store.plan import keep_none, rm_command
 from .kept_layout import kept_layout
 
 
@@ -214,7 +213,8 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     """
     plan = without_files(kept.plan, tuned.passing)
     if tuned.passing and not plan.files:
-        _forget(store, plan)
+        instead = "measured, and templates lay new ones out"
+        keep_none(store, kept.plan, working_directory(), instead, typer.echo)
         return None
     if tuned.layouts[0].policy == "def" and not tuned.unsure:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
@@ -227,14 +227,6 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
     return found
-
-
-def _forget(store: Store, plan: Plan) -> None:
-    """Says that no plan is kept where templates do all of it, and forgets one that an earlier tune has kept."""
-    typer.echo("no plan is kept: later runs have other files than those measured, and templates lay new ones out")
-    with contextlib.suppress(UsageError):
-        for gone in plans.forget(store.root, application_of(plan.command), plan.processes, working_directory()):
-            typer.echo(f"forgot the plan kept for {printable(gone.title)}, of files that later runs do not touch")
 
 
 def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...errors import PlanError
-from ...plan import read_plan
+from ...errors import PlanError, UsageError
+from ...plan import Plan, read_plan
 from ...plan.summary import summary_of
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, read_store
@@ -59,6 +60,17 @@ def rm_command(store: Path, kept: KeptPlan) -> str:
     """The command that forgets a plan, for the shell."""
     words = ["stripewise", "store", "plan", "rm", str(store), kept.application, "--processes", str(kept.processes)]
     return shlex.join([*words, *(["--directory", kept.directory] if kept.directory else [])])
+
+
+def keep_none(store: Store, plan: Plan, ran_in: str, instead: str, tell: Callable[[str], None]) -> None:
+    """Tells that a plan is not kept, whose files later runs do not have, and what there is `instead`; forgets the one
+    that was kept for the same runs.
+    """
+    tell(f"no plan is kept: later runs have other files than those {instead}")
+    with contextlib.suppress(UsageError):
+        kept = plans.kept_for(plan, "the plan", ran_in=ran_in)
+        for gone in plans.forget(store.root, kept.application, kept.processes, kept.directory):
+            tell(f"forgot the plan kept for {printable(gone.title)}, of files that later runs do not touch")
 
 
 def rm(

@@ -17,17 +17,21 @@ from ...moving import retarget
 from ...moving.mover_session import MoverSession
 from ...moving.retarget import Swept
 from ...setup.remarks import on_one_device
-from ...store import Store, plans
+from ...store import Store, plans, templates
+from ...store.config import StoreConfig
 from ...store.copies.build import is_container
 from ...units import MB, format_size, parse_age, parse_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
 from ..output import print_json, printable, progress, say
+from .template import layout_text
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
 
 #: Why a target of another class has lent its figures.
 _WITHOUT = "for the store has no active target of class {}"
+#: Templates whose layout changes are named up to so many.
+TEMPLATES_SHOWN = 8
 
 
 def _complain(text: str) -> None:
@@ -88,8 +92,9 @@ def drain(
 ) -> None:
     """Move all data off a target.
 
-    Programs may run meanwhile; new files go to other targets. Regions that name the target move whole, so more is
-    copied than lay on it. --undo takes the target back, before, while or after it is emptied.
+    Programs may run meanwhile; new files go to other targets, those of templates that name the target, too. Regions
+    that name the target move whole, so more is copied than lay on it. --undo takes the target back, before, while or
+    after it is emptied, and with it the layouts that templates had.
 
     Of a target that is away nothing moves: the files with a part there are named. Where it is lost for good, remove
     each of them ('stripewise run --store STORE -- rm FILE') and restore it from a copy, drain again, then remove the
@@ -104,6 +109,9 @@ def drain(
     if undo:
         _take_back(opened, target, json)
         return
+    if retarget.is_removed(opened, target):
+        _report(store, Swept(), f"target {target}", "is removed already; nothing is to be done", json)
+        return
     if now:
         retarget.put_back(opened, target)
     retarget.target_named(opened, target)
@@ -115,6 +123,9 @@ def drain(
     for kept in plans.that_name(opened.config, target):
         cure = "plan anew" if remove_it else "take the target back (--undo), or plan anew"
         _complain(f"the plan kept for {kept.title} names {target}, so runs do not follow it from now on; {cure}")
+    back = "" if remove_it else "; --undo gives them their former layout back"
+    for line in _templates_told(opened.config, target, f"are laid out without {target} from now on", back):
+        _complain(line)
     try:
         with (
             progress("draining") as step,
@@ -132,6 +143,18 @@ def drain(
     elif not json:
         typer.echo(f"it is empty; remove it with: stripewise store remove {store} {target}")
         typer.echo(f"or take it back with: stripewise store drain {store} {target} --undo")
+
+
+def _templates_told(config: StoreConfig, target: str, what: str, back: str = "") -> Iterator[str]:
+    """A line for each of the templates that have another layout with a target than without, of many the first ones:
+    `what` becomes of their new files, how these lie, and the way `back`.
+    """
+    found = templates.that_name(config, target)
+    for rule, layout in found[:TEMPLATES_SHOWN]:
+        yield f"new files matching {rule.glob} {what}: {layout_text(layout)}{back}"
+    if len(found) > TEMPLATES_SHOWN:
+        listing = shlex.join(["stripewise", "store", "template", "ls", str(config.root)])
+        yield f"and those of {len(found) - TEMPLATES_SHOWN} more templates; see '{listing}'"
 
 
 def _cleared(swept: Swept) -> str:
@@ -164,6 +187,8 @@ def _take_back(store: Store, target: str, json: bool) -> None:
         why = plans.suspended(after.config, kept)
         now = f"is still not followed: {why}" if why else "is followed again"
         typer.echo(printable(f"the plan kept for {kept.title} {now}"))
+    for line in _templates_told(after.config, target, f"are laid out with {target} again"):
+        typer.echo(printable(line))
     if moved_off:
         again = shlex.join(["stripewise", "store", "set-layout", moved_off[0], "--layout", "def"])
         typer.echo(
@@ -181,6 +206,9 @@ def remove(store: StoreArgument, target: NameArgument) -> None:
 
     Its directory is kept, and is free for other use.
     """
+    if retarget.is_removed(Store(store), target):
+        typer.echo(f"target {target}: is removed already; nothing is to be done")
+        return
     _, directory = retarget.remove(Store(store), target)
     typer.echo(f"{store}: without {target} now; {directory} can be removed")
 

@@ -28,27 +28,31 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
 
     A directory stands for all files below it. A path takes precedence over globs, globs over directories, a directory
     over its parents. New files that no rule of the store meant until then go into the store by it, with the output
-    saying so.
+    saying so. Files that are there keep their layout, also where a program empties them as it opens them (mode "w"):
+    'set-layout' changes it.
     """
     wanted.check("template add")
     opened = Store(store)
     layout = wanted.of(opened.config)
     added = templates.add(opened.root, glob, layout)
-    typer.echo(printable(f"new files matching {' or '.join(added.globs)} are laid out as: {_layout_text(layout)}"))
+    typer.echo(printable(f"new files matching {' or '.join(added.globs)} are laid out as: {layout_text(layout)}"))
     for old, before in added.replaced.items():
-        was = "the same layout" if before == layout else _layout_text(before)
+        was = "the same layout" if before == layout else layout_text(before)
         typer.echo(printable(f"replaced the template of {old}, which was: {was}"))
     if added.outside:
         globs = " or ".join(added.outside)
         typer.echo(printable(f"they stayed plain files until now: new ones matching {globs} go into the store by it"))
     root = str(opened.root)
+    if there := templates.files_there(opened, added.globs):
+        keep = f"{there:,} file(s) that are there and match keep their layout, also where a program opens them anew"
+        typer.echo(f"{keep} (mode \"w\"); 'set-layout' with the same options changes it")
     typer.echo(printable(f"show all templates: {shlex.join(['stripewise', 'store', 'template', 'ls', root])}"))
     typer.echo(printable(f"remove this one: {shlex.join(['stripewise', 'store', 'template', 'rm', root, glob])}"))
     for line in _warnings(small_targets(opened), layout):
         say(f"warning: {line}")
 
 
-def _layout_text(layout: Layout | None) -> str:
+def layout_text(layout: Layout | None) -> str:
     """The cycle of a layout in a line, or the first of several."""
     if layout is None:
         return "a layout that cannot be read"
@@ -93,7 +97,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         return
     made = table("", "glob", "layout")
     for rule, layout in laid_out:
-        made.add_row(printable(rule.glob), _layout_text(layout))
+        made.add_row(printable(rule.glob), layout_text(layout))
     stdout().print(made)
     small = small_targets(Store(store))
     for rule, layout in laid_out:
