@@ -142,6 +142,12 @@ WORDS: dict[str, Entry] = {
         "Of a reason by best: the price of a place in its search, where busy servers and scarce space are dear. It has "
         "no unit, is seconds of no run, and compares places of one region alone."
     ),
+    "rejected": Entry(
+        "Of a reason by best: places that the region could have and does not, up to two, each with what the region "
+        "would be weighed there. One that weighs less, or as much, was not taken because the layout is chosen for all "
+        "regions together. Prices are those at which regions could be split between places; whole ones may find no "
+        "room or no time left there, and a region that moves later is weighed in all windows."
+    ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.
     "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),

@@ -23,6 +23,7 @@ from ..simulate import Load, Outcome, Settings, load_description, load_trace, si
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
 from ..simulate.run import LOOPS, Compared, compared, paths_of
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep
+from ..store.config import read_store
 from ..units import parse_size
 from ..workload import Workload
 from ..workload.describe import read_description
@@ -48,8 +49,13 @@ class SimulateRequest:
     """What is simulated: the cluster, the workload or trace, policies and plans, and how the result is shown."""
 
     cluster: Annotated[
-        Path, typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml, store.toml or store directory.")
-    ]
+        Path | None,
+        typer.Option("--cluster", metavar="CLUSTER", help="cluster.toml, store.toml or store directory."),
+    ] = None
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="STORE", help="Store on whose devices to simulate, in place of --cluster."),
+    ] = None
     workload: Annotated[
         Path | None,
         typer.Option("--workload", metavar="WORKLOAD", help="Workload description in TOML (docs/formats.md)."),
@@ -94,6 +100,19 @@ class SimulateRequest:
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Plot of the result: out.svg or out.html.")
     ] = None
+
+    @property
+    def devices(self) -> Path:
+        """What names them. UsageError where nothing does, or both options."""
+        if self.cluster is not None and self.store is not None:
+            raise UsageError("--store: names the devices, and so does --cluster; give one of them")
+        if self.store is not None:
+            return read_store(self.store).path
+        if self.cluster is None:
+            raise UsageError(
+                "simulate: give the devices: --cluster CLUSTER (cluster.toml, store.toml), or --store STORE"
+            )
+        return self.cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,6 +372,7 @@ def simulate(
     json: JsonOption = False,
 ) -> None:
     """Compare policies or plans by simulating a workload."""
+    devices = asked.devices
     if (asked.workload is None) == (asked.trace is None):
         raise UsageError("simulate: give either --workload W.toml or --trace DIR")
     if asked.loop is not None and (asked.trace is None or asked.loop not in LOOPS):
@@ -366,7 +386,7 @@ def simulate(
         _refuse_beside_replicas(asked, copying)
         assert asked.trace is not None  # or it was refused
         settings = copying.settings(1 if seed is None else seed)
-        compare_replicas(asked.trace, asked.cluster, asked.replicas, files, settings, json)
+        compare_replicas(asked.trace, devices, asked.replicas, files, settings, json)
         return
     if asked.plot is not None:
         check_plot_path(asked.plot)
@@ -377,7 +397,7 @@ def simulate(
     refuse_foreign(chosen, options)
     require_window(windows)
     settings = copying.settings(1 if seed is None else seed)
-    described = read_cluster(asked.cluster)
+    described = read_cluster(devices)
     # Those that `plan` makes know neither read-ahead nor a limit of copies.
     tells_io = asked.trace is not None and asked.loop != "open" and settings == Settings(settings.seed)
     traced = () if asked.trace is None else read_layouts(asked.trace)

@@ -36,3 +36,6 @@ SIEVED, SIEVED_BYTES = 2.0, 1 * MIB
 REREAD, REREAD_BYTES = 4.0, 16 * MIB
 #: One rank's bytes over the mean of all ranks from which they are uneven, and the bytes below which it does not matter.
 UNEVEN, UNEVEN_BYTES = 2.0, 16 * MIB
+#: Seconds of reads that copies have served over those that the model has them take at most from the home, from which
+#: the copies are slower, and the seconds above it that matter: queues and other programs make less of a difference.
+SLOWER, SLOWER_S = 1.2, 0.01

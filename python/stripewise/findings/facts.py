@@ -16,7 +16,7 @@ from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
-from ..workload.copied import Copied, ReplicaBlocks
+from ..workload.copied import Copied, ReplicaBlocks, copying_store
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
 from ..workload.syncs import Syncs
@@ -102,6 +102,13 @@ class FileFacts:
             self.hints,
         )  # fmt: skip
 
+    def only_copied(self) -> FileFacts | None:
+        """The reads that copies have served, each with its replica; None where there are none."""
+        if self.records.copied is None or not self.records.copied.any():
+            return None
+        records = _rows(self.records, np.flatnonzero(self.records.copied))
+        return FileFacts(records, self.openers, self.extent, layout=self.layout, copied=self.copied)
+
     @property
     def who(self) -> str:
         """What its processes are called."""
@@ -174,6 +181,9 @@ class FileCopies:
     blocks: tuple[ReplicaBlocks, ...] = ()
     #: Replicas that writes leave stale in place of writing them.
     invalidated: int = 0
+    #: Where these replicas begin in the file that holds the copies, and how that lies now.
+    domains: tuple[int, ...] = ()
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True)
@@ -195,6 +205,8 @@ class RunFacts:
     is_log: bool = False
     #: The store that has its managed files.
     store: str | None = None
+    #: The store that the run was started with, where it is still there; it may hold none of the files.
+    started_with: str | None = None
     #: Whether a file without calls of MPI-IO had none, rather than that nobody recorded them.
     knows_mpi: bool = False
     #: Calls that wait until bytes are on the device, by the file's name; some may have no request.
@@ -221,15 +233,37 @@ class RunFacts:
         """By all of them."""
         return sum(int(file.size.sum()) for file in self.files)
 
-    def planned(self, cluster: Cluster) -> str:
-        """The command that plans a layout for these files, ready for a shell; a log is imported first."""
-        if str(cluster.source) not in (str(DEFAULT_CLUSTER.source), self.store):
+    def names(self, cluster: Cluster) -> bool:
+        """Whether the cluster is one that the user named: neither the default nor the store of the files."""
+        return str(cluster.source) not in (str(DEFAULT_CLUSTER.source), self.store)
+
+    @property
+    def store_to_use(self) -> str:
+        """The store that plain files may go into: that of the others, else that of the run, else one to be named."""
+        return self.store or self.started_with or "STORE"
+
+    def planned(self, cluster: Cluster, store: str | None = None) -> str:
+        """The command that plans a layout for these files, ready for a shell; a log is imported first. They lie in
+        `store`, else where they lay in the run.
+        """
+        store = store or self.store
+        if self.names(cluster):
             words = ["--cluster", _as_operand(str(cluster.source))]
         else:
-            words = ["--cluster", "CLUSTER"] if self.store is None else ["--store", self.store]
+            words = ["--cluster", "CLUSTER"] if store is None else ["--store", store]
         words += self.choice.words()
         first, trace = self._trace()
         return f"{first}stripewise plan {trace} {shlex.join(words)} --policy best -o plan.json"
+
+    def replicated(self, cluster: Cluster) -> str:
+        """The command that makes copies of what these files' reads ask for, likewise; for a named cluster that which
+        tells what they would gain there.
+        """
+        words = ["--store", self.store_to_use]
+        if self.names(cluster):
+            words = ["--what-if", "--cluster", _as_operand(str(cluster.source))]
+        first, trace = self._trace()
+        return f"{first}stripewise replicate {trace} {shlex.join([*words, *self.choice.words()])}"
 
     @property
     def patterns(self) -> str:
@@ -283,9 +317,15 @@ def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[
         run_end(Path(path)).is_predicted,
         files if isinstance(files, Choice) else Choice(tuple(files)),
         store=store_of_trace(Path(path)),
+        started_with=_started_with(Path(path)),
         knows_mpi=calls.knows_mpi,
         syncs=calls.syncs,
     )
+
+
+def _started_with(trace: Path) -> str | None:
+    root = copying_store(trace)
+    return root if root and os.path.lexists(os.path.join(root, "store.toml")) else None
 
 
 def _layouts_of(trace: Path) -> dict[str, Layout]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..cluster import Cluster
 from ..workload.series import pattern_of, shape_of
 from .causes.collective import small_collective_buffer
-from .causes.copies import copied_writes
+from .causes.copies import copied_writes, slow_copies
 from .causes.gaps import gapped_requests
 from .causes.hot import hot_reads
 from .causes.interleaved import interleaved_requests
@@ -22,6 +22,7 @@ from .causes.sieving import sieving
 from .causes.small import small_requests
 from .causes.sync import frequent_syncs
 from .causes.uneven import uneven_ranks
+from .cures import of_series
 from .facts import FileFacts, RunFacts
 from .finding import Finding
 from .price import Seconds
@@ -47,6 +48,7 @@ def findings_of(run: RunFacts, cluster: Cluster) -> tuple[Finding, ...]:
             # Bytes are counted, and no estimate.
             of_file = [each if each.cause == "sieving" else _doubted(each) for each in of_file]
         found += of_file
+    found += filter(None, (slow_copies(file, run, cluster) for file in run.files))
     return tuple(sorted(_in_series(found, run), key=_dearest))
 
 
@@ -75,6 +77,7 @@ def _in_series(found: Iterable[Finding], run: RunFacts) -> Iterator[Finding]:
             evidence=(f"in {names[0]}, the dearest of them: {first.evidence[0]}", *first.evidence[1:]),
             price=price,
             measured_s=None if first.measured_s is None else sum(each.measured_s or 0.0 for each in group),
+            command=of_series(first.command, names[0], series),
             series=series,
             files=len(group),
         )

@@ -135,14 +135,14 @@ class Asked:
 
 def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) -> Load:
     """The requests on these servers, as DEF deals them out; without `on` where they lie, or on all active servers."""
-    if on is not None or not _is_laid(asked.made_of or asked, cluster):
+    if on is not None or not is_laid(asked.made_of or asked, cluster):
         return _as_dealt(asked, cluster, on)
     return _joined_as_laid(asked, asked.made_of, cluster) if asked.made_of else _as_laid(asked, cluster)
 
 
 def bytes_by_server(asked: Asked, cluster: Cluster) -> npt.NDArray[np.float64] | None:
     """What the requests move of each active server; None where it is not known how they lie."""
-    if not _is_laid(asked, cluster):
+    if not is_laid(asked, cluster):
         return None
     moved = np.zeros(len(cluster.active))
     for row, target, size, _ in _pieces(asked, cluster):
@@ -159,8 +159,8 @@ def is_on_ssds(asked: Asked, cluster: Cluster) -> bool:
     return on_ssds >= choices.THERE * float(lies.sum())
 
 
-def _is_laid(asked: Asked, cluster: Cluster) -> bool:
-    """Whether it is known how they lie, on servers that are there still."""
+def is_laid(asked: Asked, cluster: Cluster) -> bool:
+    """Whether it is known how the requests lie, on servers that are there still."""
     if asked.places is None or len(asked.places.layout.regions) > LAID_REGIONS_MAX:
         return False
     used = {name for region in asked.places.layout.regions for name, _ in region.stripes}

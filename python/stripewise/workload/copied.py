@@ -6,6 +6,7 @@ they were made; traces of earlier versions do not tell it.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,11 +36,24 @@ class ReplicaBlocks:
 
     def has(self, offset: Numbers, size: Numbers) -> npt.NDArray[np.bool_]:
         """Which requests lie in one of its blocks."""
-        rest = offset - self.base
-        for stride, count in sorted((each for each in self.dims if each[1] > 1), reverse=True):
-            rest = rest - np.clip(rest // stride, 0, count - 1) * stride
+        _, rest = self._found(offset)
         found: npt.NDArray[np.bool_] = (rest >= 0) & (rest + size <= self.block)
         return found
+
+    def place(self, offset: Numbers) -> Numbers:
+        """Where bytes of its blocks stand, from its first block on: these follow each other as the loops have them."""
+        number, rest = self._found(offset)
+        return number * self.block + rest
+
+    def _found(self, offset: Numbers) -> tuple[Numbers, Numbers]:
+        """The block that begins last before each byte, by its number, and how far behind its beginning that lies."""
+        rest, number = offset - self.base, np.zeros(len(offset), dtype=np.int64)
+        below = [math.prod(count for _, count in self.dims[at + 1 :]) for at in range(len(self.dims))]
+        loops = (each for each in zip(self.dims, below, strict=True) if each[0][1] > 1)
+        for (stride, count), blocks in sorted(loops, reverse=True):
+            round_ = np.clip(rest // stride, 0, count - 1)
+            rest, number = rest - round_ * stride, number + round_ * blocks
+        return number, rest
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +22,13 @@ else:
         os.pread(f, 16384, k << 16)
     for k in range(8):
         os.pwrite(f, b"y" * 16384, k << 16)
+"""
+#: Reads these blocks in no order.
+ANY_ORDER = """
+import os, random, sys
+f = os.open(sys.argv[1], os.O_RDONLY)
+for k in random.Random(1).sample(range(128), 128):
+    os.pread(f, 16384, k << 16)
 """
 
 
@@ -111,3 +119,35 @@ def test_a_plan_is_for_the_trace_s_own_store_and_names_what_copies_served(store:
     told = stripewise("collect", trace).out
     assert f"stripewise plan {trace} --cluster {store.root} -o plan.json" in told
     assert f"stripewise store adopt --store {store.root} {outside}" in told and " STORE" not in told
+
+
+def test_copies_that_are_slower_than_the_home_are_found_and_dropped(make_store: Maker) -> None:
+    disk = Target("disk", "hdd", "emulated", 0, 3e-3, 1e-8)
+    quick = [Target(f"quick{number}", "ssd", "emulated", 0, 1e-4, 1e-9) for number in range(2)]
+    store = make_store([disk, *quick])
+    path = store.data / "f"
+    stripewise("run", "--store", store.root, "--", "python3", "-c", PROGRAM, path, "make")
+
+    def causes(name: str, *words: str) -> list[str]:
+        trace = store.base / name
+        if not trace.exists():
+            stripewise("run", "--store", store.root, "--trace", trace, "--", "python3", "-c", ANY_ORDER, path)
+            stripewise("collect", trace)
+        told.update(json.loads(stripewise("show", trace, *words, "--json").out))
+        return [each["cause"] for each in told["findings"]]
+
+    told: dict[str, Any] = {}
+    stripewise("store", "set-layout", path, "--targets", "disk")
+    stripewise("replicate", traced(store, "plain"), "--store", store.root, "--manager", "h-pdla")
+    assert "slow_copies" not in causes("as-slow") and told["from_copies"]["reads"] == 128
+    stripewise("store", "set-layout", path, "--targets", "quick0,quick1")
+    assert "slow_copies" in causes("slower")
+    (found,) = [each for each in told["findings"] if each["cause"] == "slow_copies"]
+    assert found["command"] == f"stripewise store replica rm {store.root} {path}"
+    # 128 accesses of 3 ms, against 0.1 ms.
+    assert min(found["measured_s"], found["price"]["low"]) > 0.25
+    # Devices that did not serve the run have no say, nor copies that are gone.
+    assert "slow_copies" not in causes("slower", "--cluster", str(store.cluster))
+    stripewise(*found["command"].split()[1:])
+    assert "slow_copies" not in causes("slower") and "slow_copies" not in causes("without")
+    assert told["from_copies"]["reads"] == 0

@@ -39,5 +39,8 @@ def test_a_run_issues_what_its_description_generates(make_store: Maker, kind: st
 
     said = stripewise("simulate", "--trace", trace, "--cluster", store.cluster, "--policy", "def", "--json")
     row = json.loads(said.out)["rows"][0]
+    on_store = stripewise("simulate", "--trace", trace, "--store", store.root, "--policy", "def", "--json")
+    assert json.loads(on_store.out)["rows"][0] == row
+    assert "is not a store" in stripewise("simulate", "--trace", trace, "--store", store.cluster, code=1).err
     assert row["requests"] == len(issued) and row["processes"] == 4
     assert row["bytes_read"] + row["bytes_written"] == 4 * 16 * 48 * KIB

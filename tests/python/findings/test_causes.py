@@ -170,7 +170,8 @@ def test_collective_calls_are_no_cure_of_gaps_for_a_program_without_mpi_io(tmp_p
     rows += [(0, f"mpi_{op}", "/d/f", k * MIB, 16 * KIB) for k in range(200)] if by_mpi else []
     (found,) = findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)
     assert found.cause == "gaps" and ("use collective calls" in found.advice) == by_mpi
-    assert ("'stripewise replicate TRACE' shows" in found.advice) == (op == "read")
+    assert ("a copy in the order of the reads" in found.advice) == (op == "read")
+    assert found.command.split()[1] == ("replicate" if op == "read" else "plan")
 
 
 def test_sieved_collective_writes_name_the_hint_and_reads_have_a_cure_of_their_own(tmp_path):

@@ -14,10 +14,11 @@ import darshan
 
 from runs import RUNS, opens, runs_of, write_rows
 from stripewise.cli.plan.show_trace import Page, _print_file
-from stripewise.findings import DEFAULT_CLUSTER, FileLine, facts_of
+from stripewise.findings import DEFAULT_CLUSTER, FileLine, facts_of, findings_of
 from stripewise.layout import Layout, Region
 from stripewise.workload.layouts import TracedStore, TracedTarget, store_of_trace, write_layouts
 from stripewise.workload.maps import maps_in
+from stripewise.workload.trace import META_VERSION
 from support import MIB
 from test_cli import cluster_toml as cluster_toml
 from test_cli import stripewise
@@ -72,6 +73,39 @@ def test_of_files_that_lie_in_one_store_the_command_names_it_while_it_is_there(t
     assert shlex.split(command)[3] == "--cluster"
     write_layouts(place, [TracedStore(str(root), targets, layouts) for root in (store, tmp_path)])
     assert store_of_trace(place) is None, "which of two?"
+
+
+def test_a_plain_file_goes_into_a_store_before_it_is_planned_for_its_ssds(tmp_path, cluster_toml):
+    names = [tmp_path / f"it's {number}.dat" for number in (1, 2)]
+    for name in names:
+        name.write_bytes(bytes(16))
+    rows = [(0, op, str(name), *more) for name in names for _, op, _, *more in RUNS["no order, no preferred place"][0]]
+    trace = write_rows(tmp_path / "t", rows)
+    (found,) = findings_of(facts_of(trace), DEFAULT_CLUSTER)
+    assert "take the file into a store and put it on SSDs" in found.advice and found.files == 2
+    adopt, plan = found.command.split(" && ")
+    assert shlex.split(plan)[3:5] == ["--store", "STORE"]
+    said = subprocess.run(f"printf '%s\\n' {adopt}", shell=True, check=True, capture_output=True, text=True).stdout
+    assert said.split("\n")[:-1] == ["stripewise", "store", "adopt", "--store", "STORE", *map(str, names)]
+    # The store that the run had is known.
+    (tmp_path / "S").mkdir()
+    (tmp_path / "S" / "store.toml").touch()
+    meta = {"version": META_VERSION, "store": str(tmp_path / "S")}
+    (trace / "meta.json").write_text(json.dumps(meta))
+    (command,) = commands(trace)
+    assert command.count(f"--store {tmp_path / 'S'}") == 2
+    # On a cluster that is named a plan is all that can be made.
+    (command,) = commands(trace, "--cluster", cluster_toml)
+    assert shlex.split(command)[:2] == ["stripewise", "plan"] and "&&" not in command
+
+
+def test_reads_in_strides_are_copied(tmp_path, cluster_toml):
+    trace = write_rows(tmp_path / "t", RUNS["records with gaps"][0])
+    words = ["stripewise", "replicate", str(trace / "trace.parquet")]
+    assert [shlex.split(each) for each in commands(trace)] == [[*words, "--store", "STORE"]]
+    (command,) = commands(trace, "--cluster", cluster_toml)
+    assert shlex.split(command) == [*words, "--what-if", "--cluster", str(cluster_toml)]
+    assert "replica" in stripewise(*shlex.split(command)[1:]).stdout
 
 
 def test_a_log_is_imported_before_it_is_planned(tmp_path, cluster_toml):

@@ -80,7 +80,10 @@ def test_what_lies_on_the_ssds_already_is_not_planned_for_them(tmp_path, name, n
         laid(place, "/d/f", Layout((Region(0, 256 * MIB, tuple((name, 64 * KIB) for name in names)),)))
     (found,) = found_in(place)
     is_there = names == ["ssd0", "ssd1"]
-    assert (found.command == "") == is_there and not (is_there and "SSD" in found.advice)
+    is_planned = "stripewise plan" in found.command
+    assert is_planned == ("SSD" in found.advice) == (not is_there and found.cause != "gaps")
+    is_copied = "stripewise replicate" in found.command
+    assert is_copied == ("a copy in the order" in found.advice) == (found.cause == "gaps")
 
 
 @pytest.mark.parametrize(("names", "expected"), [(["ssd0", "ssd1"], ["scattered"]), (["hdd0", "ssd0"], ["hot_region"])])

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stripewise.cli.plan.show import WEIGHTS
 from stripewise.errors import LayoutError, PlanError
+from stripewise.glossary import found
 from stripewise.layout import (
     Region,
     from_indexes,
@@ -23,7 +25,9 @@ from stripewise.layout import (
 from stripewise.plan import dump_plan, plan_from_json, read_plan, write_plan
 from stripewise.plan.check import check_plan
 from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy.toolkit.weights import with_weights
 from support import MIB, cluster, walk, zipf_workload
+from test_cli import stripewise
 
 ON = cluster(4, 2, 2 * MIB)
 PLAN = policy_named("h2dp").plan(zipf_workload(8, 60), ON, PlanOptions(region_bytes=MIB))
@@ -39,6 +43,19 @@ def test_a_plan_is_written_and_read_back_unchanged(tmp_path):
 def test_a_plan_has_one_line_per_region():
     lines = [line for line in dump_plan(PLAN).splitlines() if '"stripes"' in line]
     assert len(lines) == len(PLAN.files[0].regions)
+
+
+@pytest.mark.parametrize("is_weighed", [True, False])
+def test_a_table_with_weights_says_why_a_place_that_weighs_less_was_not_taken(tmp_path, is_weighed):
+    data = copy.deepcopy(DATA)
+    places = [(0.03, "one hdd"), (0.01, "2 ssd"), (0.02, "6 mixed")]
+    reason = with_weights("4 reads: whole on hdd0", 0.02, places)
+    assert reason == "4 reads: whole on hdd0, weighed 0.02 (rejected: 2 ssd 0.01, 6 mixed 0.02)"
+    data["files"][0]["regions"][0]["reason"] = reason if is_weighed else "4 reads"
+    (tmp_path / "plan.json").write_text(json.dumps(data))
+    said = " ".join(stripewise("show", tmp_path / "plan.json").stdout.split())
+    assert said.endswith(WEIGHTS) == is_weighed and "weighs less, or as much, was not taken because" in WEIGHTS
+    assert "for all regions together" in found("rejected")["rejected"].text
 
 
 def test_hand_edits_survive_and_are_remarked():

@@ -14,6 +14,7 @@ import pytest
 
 from browser import Browser, missing
 from runs import runs_of, write_rows
+from stripewise.replicas.blocks import Standing, StridedBlocks
 from stripewise.view import picture, picture_of, read_requests
 from stripewise.view.page import ASSETS
 from stripewise.view.replicas import COLOURS, OTHERS
@@ -110,7 +111,8 @@ def test_a_page_as_large_as_allowed_stays_so_with_replicas(tmp_path):
     assert "slot" in document["files"][0]["raster"]
 
 
-@pytest.mark.parametrize(("base", "dims"), [(0, ()), (8192, ((65536, 4),)), (4096, ((8192, 3), (65536, 4)))])
+@pytest.mark.parametrize(("base", "dims"), [(0, ()), (8192, ((65536, 4),)), (4096, ((8192, 3), (65536, 4))),
+                                            (0, ((65536, 4), (8192, 3)))])  # fmt: skip
 def test_a_replica_has_the_requests_that_lie_in_one_of_its_blocks(base, dims):
     held = ReplicaBlocks(base, 4096, dims)
     starts = {base}
@@ -120,6 +122,11 @@ def test_a_replica_has_the_requests_that_lie_in_one_of_its_blocks(base, dims):
     for size in (1024, 4096, 5120):
         mine = [any(start <= at and at + size <= start + 4096 for start in starts) for at in offset.tolist()]
         assert held.has(offset, np.full(len(offset), size)).tolist() == mine
+    # The store has them one after another as the loops are written, and so does the model.
+    at, size = StridedBlocks(base, 4096, dims).offsets(), np.full(len(starts), 4096)
+    assert held.place(at).tolist() == list(range(0, 4096 * len(starts), 4096))
+    standing = Standing([StridedBlocks(base, 4096, dims)])
+    assert held.place(at + 100).tolist() == standing.find(at + 100, size - 100)[2].tolist()
 
 
 def test_copies_with_other_blocks_are_not_those_of_the_run():

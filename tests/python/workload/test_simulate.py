@@ -298,6 +298,7 @@ def test_a_sweep_over_servers_takes_the_first_or_makes_more_like_the_last():
     ("words", "problem"),
     [
         ([], "either --workload"),
+        (["--workload", "W", "--store", "S"], "--store: names the devices, and so does --cluster; give one of them"),
         (["--workload", "W", "--loop", "open"], "--loop"),
         (["--workload", "W", "--policy", "dfe"], "did you mean def"),
         (
@@ -326,6 +327,11 @@ def test_bad_command_lines_get_one_line_with_the_cure(tmp_path, words, problem):
     code = 1 if "w.toml" in problem else 2
     text = said("--cluster", servers, *[load if word == "W" else word for word in words], code=code)
     assert problem in text and len(text.strip().splitlines()) == 1 and text.startswith("stripewise: ")
+
+
+def test_without_devices_both_options_that_name_them_are_told(tmp_path):
+    load, _ = toml(tmp_path)
+    assert "--cluster CLUSTER (cluster.toml, store.toml), or --store STORE" in said("--workload", load, code=2)
 
 
 def test_a_store_s_file_keeps_what_the_simulator_is_told(tmp_path):

@@ -11,6 +11,10 @@ use stripewise_target::text::FixedText;
 /// Targets of which it was told that they are full, a bit each; of two stores those of one number count as one.
 static FULL: [AtomicU64; MAX_TARGETS / 64] = [const { AtomicU64::new(0) }; MAX_TARGETS / 64];
 
+/// True whether the other targets are full or not: to look would take calls that a program's write must not wait for.
+const WITHOUT_ROOM: &[u8] =
+    b"; 'store rebalance' helps where another target has room, else remove files or 'store add' a target: see 'stripewise store df ";
+
 /// Takes note of an error of a call on an object.
 #[cold]
 pub fn note(file: &'static File, target: u32, errno: Errno) {
@@ -21,7 +25,7 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
             return;
         }
         let what: &[u8] = if errno.0 == libc::EDQUOT { b" has no room left for this user, whose quota is full" } else { b" has no room left" };
-        return say(file, target, None, what, b"; free some, rebalance, or add a target: see 'stripewise store df ");
+        return say(file, target, None, what, WITHOUT_ROOM);
     }
     if !matches!(errno.0, libc::EIO | libc::ENXIO | libc::ENODEV | libc::ESTALE | libc::EREMOTEIO | libc::ETIMEDOUT | libc::ENOTCONN | libc::EUCLEAN)
     {

@@ -28,7 +28,7 @@ from ...findings import (
 from ...replicas.lying import EQUAL
 from ...store import Store
 from ...store.config import read_store
-from ...store.copies.listed import Copies, blocks_of
+from ...store.copies.listed import Copies, blocks_of, domains_of
 from ...store.copies.of_files import copies_of_files
 from ...units import format_size, seconds_text, time_text
 from ...workload.copied import Copied, ReplicaBlocks, are_those, copying_store
@@ -88,14 +88,17 @@ def _copies(run: RunFacts, trace: Path) -> dict[str, FileCopies]:
     with contextlib.suppress(StripewiseError, OSError):
         store = Store(Path(root))
         found = copies_of_files(store, [file.path for file in files])
-        return {
-            file.path: FileCopies(
-                root, each.replicas, each.bytes, each.stale_bytes, _blocks(store, file, each), each.invalidated
-            )
-            for file in files
-            if (each := found.get(file.path)) is not None
-        }
+        return {path: _copies_of(store, root, file, found[path]) for file in files if (path := file.path) in found}
     return {}
+
+
+def _copies_of(store: Store, root: str, file: FileFacts, copies: Copies) -> FileCopies:
+    blocks = _blocks(store, file, copies)
+    domains = domains_of(store, copies) if blocks else ()
+    layout = store.layout(copies.container) if blocks else None
+    return FileCopies(
+        root, copies.replicas, copies.bytes, copies.stale_bytes, blocks, copies.invalidated, domains, layout
+    )
 
 
 def _blocks(store: Store, file: FileFacts, copies: Copies) -> tuple[ReplicaBlocks, ...]:

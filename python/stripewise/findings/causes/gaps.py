@@ -8,9 +8,10 @@ import numpy.typing as npt
 from ...cluster import Cluster
 from ...units import format_size
 from .. import choices
+from ..cures import copied_in_order, on_ssds
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import is_on_ssds, load_of, saved
+from ..price import load_of, saved
 
 
 def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -30,6 +31,7 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
         now = load_of(file.asked.of(chosen), cluster)
         then = load_of(file.asked.of(chosen).joined(choices.JOINED_BYTES), cluster)
         skipped = int(np.median(gap[gap > 0]))
+        advice, command = _cure(file, run, cluster, gap[gap > 0], chosen)
         return Finding(
             "gaps",
             f"small {op} with gaps between them",
@@ -40,18 +42,24 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
             ),
             saved(now, then),
             f"against the same bytes in one piece, in requests of {format_size(choices.JOINED_BYTES)}",
-            _advice(file, gap[gap > 0], write),
-            "" if is_on_ssds(file.asked.of(chosen), cluster) else run.planned(cluster),
+            advice,
+            command,
         )
     return None
 
 
-def _advice(file: FileFacts, gaps: npt.NDArray[np.int64], write: bool) -> str:
-    """Collective calls for a file that MPI-IO has used, and copies for reads whose gaps are nearly all of one size."""
+def _cure(
+    file: FileFacts, run: RunFacts, cluster: Cluster, gaps: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]
+) -> tuple[str, str]:
+    """Collective calls for a file that MPI-IO has used; copies for reads whose gaps are nearly all of one size, SSDs
+    for others.
+    """
+    write = bool(file.write[chosen].any())
     advice = f"keep what is {'written' if write else 'read'} together next to each other in the file"
     advice = f"{advice} (chunks, another order of dimensions)"
     if file.wanted is not None:
         advice += ", or use collective calls, which join pieces"
-    if not write and np.unique(gaps, return_counts=True)[1].max() >= choices.STRIDED * len(gaps):
-        advice += "; 'stripewise replicate TRACE' shows what a copy in the order of the reads gains"
-    return advice
+    is_regular = np.unique(gaps, return_counts=True)[1].max() >= choices.STRIDED * len(gaps)
+    is_copied = is_regular and not write
+    cure = copied_in_order(run, cluster) if is_copied else on_ssds(file, run, cluster, file.asked.of(chosen))
+    return cure.after(advice, "; or "), cure.command

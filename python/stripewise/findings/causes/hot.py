@@ -9,6 +9,7 @@ import numpy as np
 from ...cluster import Cluster, Target
 from ...units import GRANULE_BYTES, format_size
 from .. import choices
+from ..cures import on_ssds
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..price import is_on_ssds, load_of, saved
@@ -53,6 +54,7 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
         price, basis = saved(now, then), "against these blocks on the SSDs alone"
         if is_on_ssds(file.asked.of(hot), cluster):
             return None
+    cure = on_ssds(file, run, cluster, file.asked.of(hot), "the hot part")
     return Finding(
         "hot_region",
         "random reads of a hot region",
@@ -64,6 +66,6 @@ def hot_reads(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | Non
         ),
         price,
         basis,
-        "put the hot part on SSDs, or keep it in memory",
-        run.planned(cluster),
+        f"{cure.words}, or keep it in memory" if cure.words else "keep the hot part in memory",
+        cure.command,
     )

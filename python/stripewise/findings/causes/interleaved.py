@@ -7,6 +7,7 @@ import numpy as np
 from ...cluster import Cluster
 from ...units import format_size
 from .. import choices
+from ..cures import Cure, copied_in_order
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..mpi_hints import already, set_hint
@@ -34,6 +35,10 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
         op = "writes" if write else "reads"
         now = load_of(file.asked.of(chosen), cluster)
         then = load_of(file.asked.of(chosen).joined(block), cluster)
+        cure = Cure()
+        if not is_mpi_io(file) and not write and is_strided(rank, offset):
+            cure = copied_in_order(run, cluster)
+        advice = _advice(file, write) if is_mpi_io(file) else _advice_to_posix(write)
         return Finding(
             "interleaved",
             f"small {op} of {len(np.unique(rank))} {file.who_all} interleave",
@@ -45,7 +50,8 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
             ),
             saved(now, then),
             f"against the same bytes in requests of {format_size(block)}",
-            _advice(file, write) if is_mpi_io(file) else _advice_to_posix(write, is_strided(rank, offset)),
+            cure.after(advice, "; or "),
+            cure.command,
         )
     return None
 
@@ -69,10 +75,7 @@ def _advice(file: FileFacts, write: bool) -> str:
     return f"{use}, so that aggregators join them: {told}, and is for such calls alone"
 
 
-def _advice_to_posix(write: bool, in_strides: bool) -> str:
-    """What a program without MPI-IO can do, and copies for reads that follow a stride."""
+def _advice_to_posix(write: bool) -> str:
+    """What a program without MPI-IO can do."""
     op = "write" if write else "read"
-    advice = f"have each process {op} a contiguous part of the file, in requests of {format_size(choices.JOINED_BYTES)}"
-    if not write and in_strides:
-        advice += "; 'stripewise replicate TRACE' shows what a copy in the order of the reads gains"
-    return advice
+    return f"have each process {op} a contiguous part of the file, in requests of {format_size(choices.JOINED_BYTES)}"

@@ -7,10 +7,11 @@ import numpy as np
 from ...cluster import Cluster
 from ...units import format_size
 from .. import choices
+from ..cures import on_ssds
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
 from ..hdf5 import is_hdf5
-from ..price import is_on_ssds, load_of, saved
+from ..price import load_of, saved
 
 
 def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -28,9 +29,10 @@ def scattered_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Find
         if median > choices.SMALL_BYTES or in_order >= choices.MOST or backward < choices.BACKWARD:
             continue
         op = "writes" if write else "reads"
-        advice, command = f"sort the {op} by place, join neighbours, or put the file on SSDs", run.planned(cluster)
-        if is_on_ssds(file.asked.of(chosen), cluster):
-            advice, command = f"sort the {op} by place, or join neighbours", ""
+        cure = on_ssds(file, run, cluster, file.asked.of(chosen))
+        advice, command = cure.after(f"sort the {op} by place, join neighbours"), cure.command
+        if not cure.words:
+            advice = f"sort the {op} by place, or join neighbours"
         title, evidence = f"small {op} in no order", [f"{count:,} {op} of {format_size(median)} (median)"]
         evidence[0] += f", {backward:.0%} of them backward"
         large = file.size[chosen][file.size[chosen] > choices.SMALL_BYTES].sum() / file.size[chosen].sum()

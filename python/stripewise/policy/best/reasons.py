@@ -16,12 +16,12 @@ from ...plan import Plan
 from ...units import exact_size, format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions
+from ..toolkit.weights import with_weights
 from .expected.heats import FileHeat
 from .expected.spans import groups_of_run
 from .expected.touched import touched
 from .proven.duality import alike, prices_of
 from .proven.kinds import Kinds, kinds_of
-from .regions.explain import RUNNERS_UP
 from .regions.layout import named
 from .strategies.case import Piece
 from .tuning import TIED
@@ -111,10 +111,8 @@ def _reason(where: str, asked: tuple[Float, Float], cost_s: float | None, others
     if cost_s is None:
         return f"{' and '.join(said)}: {where}"
     each = zip(others_s.tolist(), names, strict=True)
-    dearer = sorted((seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9))
-    rejected = ", ".join(f"{name} {seconds:.4g}" for seconds, name in dearer[:RUNNERS_UP])
-    text = f"{' and '.join(said)}: {where}, weighed {cost_s:.4g}"
-    return text + (f" (rejected: {rejected})" if rejected else "")
+    dearer = [(seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9)]
+    return with_weights(f"{' and '.join(said)}: {where}", cost_s, dearer)
 
 
 def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptions) -> str:

@@ -94,6 +94,8 @@ pub struct Blocks {
     pub dims: Vec<(u64, u64)>,
     /// What writes do to it.
     pub on_write: OnWriteJson,
+    /// Where its first block begins in the container.
+    pub at: u64,
 }
 
 /// What the replicas of the copies `name` hold, by their numbers; nothing where no record tells.
@@ -102,7 +104,13 @@ pub fn blocks(store: &Store<'_>, name: &str) -> Vec<Blocks> {
     let is_name = parse_name(name.as_bytes()).is_some();
     let bytes = if is_name { read_small(store.medium, &record_path(store, name), RECORD_BYTES_MAX).unwrap_or_default() } else { Vec::new() };
     let replicas = Record::parse(&bytes).map(|record| record.replicas().collect::<Vec<_>>()).unwrap_or_default();
-    let blocks = |each: &ReplicaRef<'_>| Blocks { base: each.base, block: each.block, dims: each.dims().collect(), on_write: each.on_write.into() };
+    let blocks = |each: &ReplicaRef<'_>| Blocks {
+        base: each.base,
+        block: each.block,
+        dims: each.dims().collect(),
+        on_write: each.on_write.into(),
+        at: each.domain_base,
+    };
     replicas.iter().map(blocks).collect()
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from ....layout import Stripes
 from ....model.general import Float
 from ....units import format_size
+from ...toolkit.weights import with_weights
 from .demand import BYTES, REQUESTS
 from .heads import is_headed
 from .layout import named
@@ -20,8 +21,6 @@ from .problem import Posed
 
 #: Regions are priced in groups of so many.
 GROUP = 512
-#: Rejected kinds that are named.
-RUNNERS_UP = 2
 
 
 def kinds(posed: Posed) -> list[str]:
@@ -103,9 +102,8 @@ def _reason(
         if len(stripes) == 1
         else float(least[groups.index(mine)] if mine in groups else least.min())
     )
-    others = sorted((float(seconds), group) for group, seconds in zip(groups, least, strict=True) if group != mine)
-    rejected = ", ".join(f"{group} {seconds:.4g}" for seconds, group in others[:RUNNERS_UP])
-    return f"{' and '.join(said)}: {where}, weighed {here:.4g}" + (f" (rejected: {rejected})" if rejected else "")
+    others = [(float(seconds), group) for group, seconds in zip(groups, least, strict=True) if group != mine]
+    return with_weights(f"{' and '.join(said)}: {where}", here, others)
 
 
 def _group_of(posed: Posed, stripes: Stripes, classes: dict[str, str]) -> str:
