@@ -12,6 +12,7 @@ use stripewise_store::admin::copies::spec::ReplicasJson;
 use stripewise_store::admin::copies::{list, remove};
 use stripewise_store::admin::moves::throttle::{Options, Order, Throttle};
 use stripewise_store::admin::transfer::places::place;
+use stripewise_store::marks::Blocks;
 
 use crate::store::{as_json, text, with_store};
 
@@ -53,7 +54,7 @@ fn store_copies(py: Python<'_>, store: PathBuf) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"copies": as_json(&list::list(s)?)?}))))
 }
 
-/// What the replicas of these copies hold: {"replicas": [{"base", "block", "dims", "on_write"}]}.
+/// What the replicas of these copies hold: {"replicas": [{"base", "block", "dims", "on_write", "at"}]}.
 #[pyfunction]
 fn store_copies_blocks(py: Python<'_>, store: PathBuf, name: String) -> PyResult<String> {
     with_store(py, &store, |s| Ok(text(&json!({"replicas": as_json(&list::blocks(s, &name))?}))))
@@ -65,10 +66,17 @@ fn store_copies_drop(py: Python<'_>, store: PathBuf, name: String) -> PyResult<(
     with_store(py, &store, |s| remove::drop(s, &name))
 }
 
+/// Bytes of a block of marks of a file of so many bytes.
+#[pyfunction]
+fn mark_bytes(size: u64) -> u64 {
+    Blocks::of(size).block_bytes()
+}
+
 /// Adds the functions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_copies_make, module)?)?;
     module.add_function(wrap_pyfunction!(store_copies, module)?)?;
     module.add_function(wrap_pyfunction!(store_copies_blocks, module)?)?;
-    module.add_function(wrap_pyfunction!(store_copies_drop, module)?)
+    module.add_function(wrap_pyfunction!(store_copies_drop, module)?)?;
+    module.add_function(wrap_pyfunction!(mark_bytes, module)?)
 }

@@ -142,6 +142,15 @@ fn store_apply(py: Python<'_>, store: PathBuf, id: String, layout_json: String, 
     }
 }
 
+/// The first of the files [id, layout] that would find no room for its move, all moved in this order: {"file", "why"}, its number; none where all find room.
+#[pyfunction]
+fn store_without_room(py: Python<'_>, store: PathBuf, files: Vec<(String, String)>) -> PyResult<Option<String>> {
+    with_store(py, &store, |s| {
+        let files = files.iter().map(|(id, layout)| Ok((id_from(id)?, LayoutJson::parse(layout)?))).collect::<Result<Vec<_>>>()?;
+        Ok(apply::without_room(s, &files)?.map(|(file, why)| text(&json!({"file": file, "why": why}))))
+    })
+}
+
 /// Checks a store. Options: {"repair", "purge"}, both false when left out. Returns {"findings", "files", "objects",
 /// "data_bytes", "errors", "warnings", "mended", "problems", "repaired"}.
 #[pyfunction]
@@ -190,6 +199,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_layout, module)?)?;
     module.add_function(wrap_pyfunction!(store_spread, module)?)?;
     module.add_function(wrap_pyfunction!(store_apply, module)?)?;
+    module.add_function(wrap_pyfunction!(store_without_room, module)?)?;
     module.add_function(wrap_pyfunction!(store_fsck, module)?)?;
     module.add_function(wrap_pyfunction!(store_resolve, module)?)?;
     module.add_function(wrap_pyfunction!(store_judge, module)?)?;

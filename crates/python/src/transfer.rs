@@ -19,7 +19,8 @@ use stripewise_target::interface::Opening;
 
 use crate::store::{as_json, text, with_store};
 
-/// Makes a plain file a managed one; without `layout_json` it gets the store's default layout. Returns {"id", "size", "data_bytes"}.
+/// Makes a plain file a managed one; without `layout_json` it gets the store's default layout. Returns {"id", "size", "data_bytes",
+/// "was_managed", "dropped_copies"}.
 #[pyfunction]
 #[pyo3(signature = (store, path, layout_json=None, lease=true))]
 fn store_adopt(py: Python<'_>, store: PathBuf, path: PathBuf, layout_json: Option<String>, lease: bool) -> PyResult<String> {

@@ -54,6 +54,12 @@ impl Blocks {
         Self { shift, count: size.div_ceil(1 << shift) }
     }
 
+    /// Bytes of a block.
+    #[must_use]
+    pub const fn block_bytes(&self) -> u64 {
+        1 << self.shift
+    }
+
     /// Bytes of the file of marks.
     #[must_use]
     pub const fn bytes(&self) -> usize {

@@ -1,6 +1,7 @@
 """How the command line speaks: results on stdout, everything else on stderr, one line per error, no traceback.
 
-Exit codes: 0 ok, 1 failed, 2 usage. A verb prints JSON with --json, tables and sentences without.
+Exit codes: 0 ok, 1 failed, 2 usage. A verb that finds all as it is asked for says so and ends with 0; a name that leads
+to nothing is a failure, for it may be mistyped. A verb prints JSON with --json, tables and sentences without.
 """
 
 from __future__ import annotations

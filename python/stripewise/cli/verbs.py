@@ -57,7 +57,8 @@ TABLE: dict[str, Verb | Group] = {
     ),
     "undo": Verb("undo", "undo"),
     "store": Group(
-        "Create, list, check and change stores.",
+        "Create, list, check and change stores.\n\nA verb that finds all as asked says so and ends with exit status 0; "
+        "a name that leads to nothing is an error.",
         {
             "create": Verb("store.create", "create"),
             "ls": Verb("store.describe", "ls"),

@@ -5,6 +5,7 @@ So whatever moves bytes has the store's mover lock, keeps to limits, tells its s
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 from .. import native
 from ..errors import NoSpaceError, StoreError
-from ..layout import Region, Stripes, repetitions
+from ..layout import Region, Stripes, repetitions, to_indexes
 from ..limits import Limits
 from ..plan import Plan
 from ..store import Store
@@ -62,10 +63,18 @@ def apply_plan(
 
     Raises the StoreError of the first file that cannot be moved; those before it are where the plan puts them.
     """
-    order = sorted(plan.files, key=lambda file: store.limited_growth(ids[file.path], file))
-    return lay_out(
-        store, [Wanted(file.path, ids[file.path], file.layout, file.size) for file in order], limits, progress, verb
-    )
+    return lay_out(store, _in_order(store, plan, ids), limits, progress, verb)
+
+
+def lacking_room(store: Store, plan: Plan, ids: Mapping[str, str]) -> str:
+    """Why `apply_plan` would end now for want of room, of the first file that would have none while it moves, with the
+    cure; empty where all have it. Files without an id are left out. Raises StoreError.
+    """
+    files = _in_order(store, plan, ids)
+    layouts = [json.dumps(to_indexes(file.layout, store.config.cluster)) for file in files]
+    moves = [(file.id, layout) for file, layout in zip(files, layouts, strict=True)]
+    found = native.call("store_without_room", str(store.root), moves)
+    return _crowded(store, files[found["file"]], found["why"]) if found else ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,14 @@ class Wanted:
     id: str
     layout: tuple[Region, ...]
     size: int
+
+
+def _in_order(store: Store, plan: Plan, ids: Mapping[str, str]) -> list[Wanted]:
+    """The planned files that have an id, those that free targets of limited capacity first."""
+    order = sorted(
+        (file for file in plan.files if file.path in ids), key=lambda file: store.limited_growth(ids[file.path], file)
+    )
+    return [Wanted(file.path, ids[file.path], file.layout, file.size) for file in order]
 
 
 def lay_out(
@@ -102,17 +119,23 @@ def lay_out(
                 return Applied(done, moved_bytes, time.monotonic() - begun, session.signal, regions)
             stands = f" ({number} of {len(files)} file(s) have the new layout by now, and keep it)" if number else ""
             if IN_THE_WAY in moved.message:
-                where = "" if file.path in moved.message else f"{file.path}: "
-                why = moved.message.removesuffix(FREE_SOME)
-                short = missing_room(store, moved.message, file.layout, file.size)
-                raise NoSpaceError(
-                    f"{where}{why}. {f'{short}. ' if short else ''}{_lies_turned(store, file)}{_ways_round(store)}"
-                    f"{stands}"
-                )
+                raise NoSpaceError(f"{_crowded(store, file, moved.message)}{stands}")
             moved.check(stands)
     if verb != "tune":
         settle(store.root, {file.path for file in files})
     return Applied(len(files), moved_bytes, time.monotonic() - begun)
+
+
+def _crowded(store: Store, file: Wanted, message: str) -> str:
+    """Of which file the native module's `message` on want of room is; where it is in its own way with what it needs,
+    what there is, and the ways round.
+    """
+    where = "" if file.path in message else f"{file.path}: "
+    if IN_THE_WAY not in message:
+        return f"{where}{message}"
+    why = message.removesuffix(FREE_SOME)
+    short = missing_room(store, message, file.layout, file.size)
+    return f"{where}{why}. {f'{short}. ' if short else ''}{_lies_turned(store, file)}{_ways_round(store)}"
 
 
 def _regions_moved(store: Store, file: Wanted, before: set[Region]) -> tuple[int, int]:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Int = npt.NDArray[np.int64]
+from .. import native
+from ..units import GRANULE_BYTES
 
-#: Of the marks of a file's copies (docs/formats.md): least bytes of a block, and most blocks.
-MARK_BYTES_MIN, MARKS_MAX = 4096, 1 << 20
+Int = npt.NDArray[np.int64]
 
 
 def mark_bytes(size_bytes: int) -> int:
     """Bytes of a block of marks of a file of so many bytes."""
-    block = MARK_BYTES_MIN
-    while -(-size_bytes // block) > MARKS_MAX:
-        block *= 2
-    return block
+    return int(native.call("mark_bytes", size_bytes))
 
 
 class Stale:
     """The blocks of `block_bytes` that writes have touched, joined where they meet."""
 
-    def __init__(self, offset: Int, size: Int, block_bytes: int = MARK_BYTES_MIN) -> None:
+    def __init__(self, offset: Int, size: Int, block_bytes: int = GRANULE_BYTES) -> None:
         order = np.argsort(offset, kind="stable")
         start = offset[order] // block_bytes * block_bytes
         end = np.maximum.accumulate(-(-(offset[order] + size[order]) // block_bytes) * block_bytes)

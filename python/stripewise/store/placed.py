@@ -19,6 +19,9 @@ from ..units import format_size, round_up
 from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes, read_only_targets
 from .store import Store
 
+#: Where files have no bytes of their own.
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+
 
 @dataclass(frozen=True)
 class PlacedFile:
@@ -77,8 +80,8 @@ def placed_at(path: Path, stores: dict[str, Store] | None = None) -> tuple[Store
     return opened[root], placed_in(opened[root], str(known["id"]), full)
 
 
-def why_unplaced(full: str) -> str:
-    """Why there is no managed file at a path, and the cure."""
+def of_a_store(full: str) -> str:
+    """That a path is a part of a store or of a target, and the cure; empty where it is none."""
     for place in (full, *map(str, Path(full).parents)):
         if os.path.lexists(os.path.join(place, "store.toml")):
             listing = shlex.join(["stripewise", "store", "ls", place])
@@ -87,6 +90,13 @@ def why_unplaced(full: str) -> str:
             return (
                 f"lies in {place}, a target of a store, and is no managed file; 'stripewise store ls STORE' lists those"
             )
+    return ""
+
+
+def why_unplaced(full: str) -> str:
+    """Why there is no managed file at a path, and the cure."""
+    if why := of_a_store(full):
+        return why
     if os.path.islink(full) and not os.path.exists(full) and not os.readlink(full).startswith("/stripewise:"):
         return "is a link that leads nowhere; name a managed file"
     if os.path.isdir(full):
@@ -118,6 +128,21 @@ def is_plain(path: str) -> bool:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+def is_of_the_kernel(path: str | Path) -> bool:
+    """Whether a file has no bytes of its own: it is made up as it is read."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)).startswith(_OF_THE_KERNEL)
+
+
+def is_adoptable(full: str) -> bool:
+    """Whether a plain file is there that lies on a disk and is no part of a store."""
+    return is_plain(full) and not is_of_the_kernel(full) and not of_a_store(full)
+
+
+def is_managed(full: str) -> bool:
+    """Whether a path leads to a file of a store."""
+    return native.call("store_resolve", full) is not None
 
 
 def allocated_bytes(store: Store, identity: str, endings: Iterable[str] = PLANE_ENDINGS) -> dict[str, int]:

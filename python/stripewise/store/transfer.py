@@ -22,7 +22,7 @@ from .config import check_untuned
 from .copies.build import COPIES_DIR
 from .layouts import named_layout
 from .moved.places import follow
-from .placed import why_unplaced
+from .placed import is_adoptable, is_of_the_kernel, why_unplaced
 from .room import BLOCK_BYTES, room_bytes, spread
 from .store import Store
 
@@ -30,8 +30,6 @@ from .store import Store
 TARGETS_SHOWN = 8
 #: What a work that is tried again gives at last.
 Done = TypeVar("Done")
-#: Where files have no bytes of their own.
-_OF_THE_KERNEL = ("/proc/", "/sys/")
 #: Between two looks whether a file is still open, seconds.
 WAIT_S = 0.1
 
@@ -94,7 +92,8 @@ def layout_text(store: Store, name: str | None) -> str | None:
 
 
 def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
-    """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it.
+    """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it. A file of this store stays as
+    it is (`was_managed`).
 
     Where the store's own layout (None) has no room for it, it takes of each target what its room allows, as new files
     do. Raises NoSpaceError with what the file needs and what there is, StoreError for the description of the store.
@@ -104,7 +103,7 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
             f"{path}: describes the targets of the store {store.root}, and commands that take it with --cluster could "
             "not read it there; leave it plain"
         )
-    if str(Path(os.path.realpath(path.parent), path.name)).startswith(_OF_THE_KERNEL):
+    if is_of_the_kernel(path):
         raise StoreError(
             f"{path}: lies on no disk, for the kernel makes it up as it is read; copy it, and adopt the copy"
         )
@@ -178,7 +177,12 @@ def _no_room(store: Store, path: Path, regions: tuple[Region, ...], error: NoSpa
 
 
 def export(path: Path) -> dict[str, Any]:
-    """Makes the managed file at `path` a plain one. Raises StoreError, InUseError also where a tune is at work."""
+    """Makes the managed file at `path` a plain one; one that is plain stays as it is (`was_plain`).
+
+    Raises StoreError, InUseError also where a tune is at work.
+    """
+    if is_adoptable(os.path.abspath(path)):
+        return {"size": path.stat().st_size, "data_bytes": 0, "dropped_copies": False, "was_plain": True}
     store, _ = store_of(path)
     check_untuned(store.root, waits=True)
     return dict(native.call("store_export", str(store.root), os.path.abspath(path)))

@@ -117,6 +117,22 @@ def test_rm_drops_the_named_or_the_stale_ones(store: tuple[Store, Path]) -> None
     assert "--stale" in stripewise("store", "replica", "rm", made.root, code=2).err
 
 
+def test_copies_of_a_plain_file_go_when_it_is_adopted(store: tuple[Store, Path]) -> None:
+    made, path = store
+    other = made.plain / "other"
+    other.write_bytes(DATA)
+    trace = traced(made, path)
+    build(made, trace, *by_hand(other))
+    said = stripewise("store", "adopt", "--store", made.root, path).out
+    assert said == (
+        f"{path}: adopted, 4.0 MiB; its copies as a plain file are dropped, 'stripewise replicate' makes them anew\n"
+    )
+    assert states(made) == {"other": "in use"}
+    build(made, trace)
+    assert states(made) == {"array": "in use", "other": "in use"}
+    made.fsck()
+
+
 def test_what_cannot_be_copied_is_left_out_with_its_reason(store: tuple[Store, Path], make_store: Maker) -> None:
     made, path = store
     trace = traced(made, path)

@@ -123,10 +123,14 @@ def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_
     assert said in moved.out and "set-layout FILE --layout def" in moved.out and "a tune of 'python3 -c" in moved.out
     assert said in json.loads(stripewise("mover", "status", store.root, "--json").out)["tune_killed"]
     assert said in examined()
+    checked = stripewise("store", "fsck", store.root).out
+    assert "remark: a tune of " in checked and said in checked and checked.endswith(f"{store.root}: sound\n"), checked
+    assert said in json.loads(stripewise("store", "fsck", store.root, "--json").out)["tune_killed"]
     stripewise("store", "set-layout", file, "--layout", "def")
     assert "was killed" not in examined()
     killed()
     again = stripewise(*words[1:])
     assert said in again.err, again.report
     assert "was killed" not in examined() and "was killed" not in stripewise(*words[1:]).err
+    assert "was killed" not in stripewise("store", "fsck", store.root).out
     store.fsck()

@@ -371,7 +371,8 @@ def test_one_program_uses_files_of_two_stores(make_store: Maker) -> None:
     assert (one.base / "both").read_bytes() == b"".join(contents)
 
 
-REFUSED = ["missing", "directory", "link", "managed", "hard links", "in the store", "no room", "not a file of a store"]
+HELD = ["of another store", "in another layout"]
+REFUSED = ["missing", "directory", "link", *HELD, "hard links", "in the store", "no room", "a part of the store"]
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -387,11 +388,12 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
         "missing": "does not exist",
         "directory": "is a directory; -r",
         "link": "symbolic link",
-        "managed": "managed file already",
+        "of another store": "already, of the store",
+        "in another layout": "already, in another layout; `stripewise store set-layout",
         "hard links": "2 hard links",
         "in the store": "belongs to the store",
         "no room": "KiB in the store, beside itself",
-        "not a file of a store": "is in no store",
+        "a part of the store": "itself and is none of its files",
     }[kind]
     if kind == "missing":
         words[-1] = store.plain / "none"
@@ -400,20 +402,26 @@ def test_what_cannot_go_in_or_out_is_named_in_one_line(scratch: Path, kind: str)
     elif kind == "link":
         (store.plain / "l").symlink_to(file)
         words[-1] = store.plain / "l"
-    elif kind == "managed":
+    elif kind == "of another store":
         stripewise("store", *words)
+        words[2] = create_store(scratch / "other", targets).root
+    elif kind == "in another layout":
+        stripewise("store", *words)
+        layout = {"regions": [{"start": 0, "len": 1 << 20, "stripes": [["t1", 1 << 20]]}]}
+        (store.base / "layout.json").write_text(json.dumps(layout))
+        words += ["--layout", store.base / "layout.json"]
     elif kind == "hard links":
         os.link(file, store.plain / "g")
     elif kind == "in the store":
         words[-1] = store.root / "store.bin"
-    elif kind == "not a file of a store":
-        words = ["export", file]
+    elif kind == "a part of the store":
+        words = ["export", store.root / "store.bin"]
     result = stripewise("store", *words, code=1)
     lines = result.err.strip().splitlines()
     assert len(lines) == 1 and expected in lines[0] and "Traceback" not in result.err, result.report
-    assert (cat(file) if kind == "managed" else file.read_bytes()) == content
+    assert (cat(file) if kind in HELD else file.read_bytes()) == content
     store.fsck()
-    assert len(list((store.root / "files").iterdir())) == (1 if kind == "managed" else 0)
+    assert len(list((store.root / "files").iterdir())) == (1 if kind in HELD else 0)
 
 
 def test_a_file_in_use_comes_in_and_goes_out_when_it_is_closed(make_store: Maker) -> None:

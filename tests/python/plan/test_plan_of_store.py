@@ -81,3 +81,43 @@ def test_targets_that_are_away_are_told_with_what_is_planned_on_them(labs: tuple
     assert "stripewise: warning: target hdd0 is away: " in said and "next, once its targets are back: " in said, said
     told_json = json.loads(stripewise("plan", trace, "--store", one, "--policy", "def", "--json").stdout)
     assert any(each.startswith("target hdd0 is away: ") for each in told_json["caveats"]), told_json
+
+
+#: A policy by which every file lies in the stripes that it has, begun one target later.
+TURNED = """
+from stripewise.policy import build_regions, register, rotate, static_plan, stripes_over
+
+@register
+def turned(workload, cluster, options):
+    table = build_regions(workload, options.region_bytes)
+    placed = [stripes_over(rotate(tuple(cluster.active), 1), 65536)] * table.regions
+    return static_plan("turned", table, workload, cluster, options, placed, ["turned"] * table.regions)
+"""
+
+
+@pytest.mark.parametrize(("capacity", "is_crowded"), [("1MiB", True), ("8MiB", False)])
+def test_a_plan_without_room_for_its_moves_is_told_as_apply_tells_it(
+    tmp_path: Path, capacity: str, is_crowded: bool
+) -> None:
+    lab, logs, trace = tmp_path / "lab", tmp_path / "logs", tmp_path / "trace"
+    plan, policy, file, store = tmp_path / "p.json", tmp_path / "turned.py", lab / "f", lab / "store"
+    policy.write_text(TURNED)
+    rooms = [f"--capacity={name}={capacity}" for name in ("hdd0", "hdd1", "hdd2", "hdd3", "ssd0", "ssd1")]
+    stripewise("init", "--emulate", lab, *rooms)
+    file.write_bytes(bytes(range(1, 251)) * 20_000)
+    stripewise("store", "adopt", "--store", store, file)
+    stripewise("run", "--store", store, "--trace", logs, "--", "cat", file)
+    stripewise("collect", logs, "-o", trace)
+    words = ("plan", trace, "--store", store, "--policy", policy)
+    planned = stripewise(*words, "-o", plan)
+    checked = stripewise("plan", "--check", plan, "--store", store).stderr
+    caveats = " ".join(json.loads(stripewise(*words, "--json").stdout)["caveats"])
+    applied = stripewise("apply", plan, "--store", store, "--anyway", code=int(is_crowded)).stderr
+    told = "no target has room to keep it while it moves. It needs 4.8 MiB on one target; "
+    for said in (planned.stderr, checked, caveats, applied):
+        assert (told in said) == is_crowded, said
+    assert ("next, once there is room for it: " in " ".join(planned.stdout.split())) == is_crowded, planned.stdout
+    if is_crowded:
+        # Word by word what apply says, with its cure.
+        why = applied.removeprefix("stripewise: ").strip()
+        assert why.endswith("--class CLASS'") and f"'apply' cannot carry this plan out now: {why}" in planned.stderr

@@ -9,6 +9,7 @@ use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{Machine, Meetings};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::moves::apply;
+use stripewise_store::admin::spec::LayoutJson;
 use stripewise_store::admin::{Store, StoreError, capacity, create, info};
 use stripewise_store::locks::How;
 
@@ -117,6 +118,11 @@ fn a_move_that_lacks_room_on_the_way_changes_nothing(kind: &str) {
     let before = rig.store().layout(ID).unwrap().regions;
     let error = apply_all(&rig.store(), &wanted(1)).unwrap_err();
     assert!(matches!(error, StoreError::NoSpace(_)) && error.to_string().contains("no target has room to keep it while it moves"), "{error}");
+    // Who asks first is told the same, and that what stands before it would move.
+    let small_ones = in_a_row([(16 * K, turned(1)), (16 * K, turned(1)), (1024 * K, turned(0)), (1024 * K, turned(0))]);
+    let told = |files: &[LayoutJson]| apply::without_room(&rig.store(), &files.iter().map(|f| (ID, f.clone())).collect::<Vec<_>>()).unwrap();
+    assert_eq!(told(&[wanted(0), small_ones.clone()]), None);
+    assert_eq!(told(&[small_ones, wanted(1)]), Some((1, error.to_string())));
     assert_eq!(rig.store().layout(ID).unwrap().regions, before);
     assert_eq!(read_all(&rig.store(), 2 << 20), content);
 }

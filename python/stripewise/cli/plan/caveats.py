@@ -10,6 +10,7 @@ from pathlib import Path
 from ...cluster import Cluster
 from ...errors import StripewiseError
 from ...layout import Layout, target_bytes
+from ...moving.plan_applier import lacking_room
 from ...plan import Plan
 from ...setup.remarks import modelled_apart
 from ...store import Store
@@ -58,6 +59,16 @@ def of_lost_targets(store: Store, plan: Plan, lying: Mapping[str, Layout]) -> It
         if name in put | held:
             use = "the plan puts bytes on it" if name in put else "the files have bytes on it"
             yield f"{why}; {use}, so 'apply' cannot carry it out until then"
+
+
+def of_room(store: Store, plan: Plan, ids: Mapping[str, str]) -> str:
+    """That no room is there for moves of a plan, whose files have these `ids` by path; empty where there is."""
+    try:
+        why = lacking_room(store, plan, ids)
+    except StripewiseError:
+        # A file that has gone meanwhile, or a target that is away: of_lost_targets tells of that.
+        return ""
+    return f"'apply' cannot carry this plan out now: {why}" if why else ""
 
 
 def of_devices(cluster: Cluster, store: Path | None) -> list[str]:

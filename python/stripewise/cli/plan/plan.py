@@ -25,8 +25,10 @@ from ...policy.default import Default
 from ...replicas.stored import planned
 from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
-from ...run.recreated import as_made
+from ...run.recreated import as_made, passing_files
+from ...run.tuned import without_files
 from ...store import Store, plans
+from ...store.config import KeptPlan
 from ...store.placed import with_room
 from ...store.traced import on_store, plain_advice
 from ...units import format_size
@@ -51,7 +53,8 @@ from ..output import (
     shown,
     wrapped,
 )
-from .caveats import of_copies, of_devices, of_lost_targets, standing_copies
+from ..store.plan import keep_none
+from .caveats import of_copies, of_devices, of_lost_targets, of_room, standing_copies
 from .expected import all_lines
 from .options import (
     FileOptions,
@@ -255,8 +258,9 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
         on, reserved = with_room(store, store.config.cluster, sizes)
         remarks += [each for each in check_plan(plan, on, path, reserved) if each not in remarks]
         found = ((each, store.resolve(each)) for each in sizes if each.startswith("/"))
-        lying = {each: store.layout(identity) for each, identity in found if identity is not None}
-        remarks += of_lost_targets(store, plan, lying)
+        ids = {each: identity for each, identity in found if identity is not None}
+        lying = {each: store.layout(identity) for each, identity in ids.items()}
+        remarks += [*of_lost_targets(store, plan, lying), *filter(None, [of_room(store, plan, ids)])]
     summary = summary_of(plan, [] if described is None else [target.name for target in described.targets])
     if json:
         print_json({"ok": True, "remarks": remarks, **summary.as_json(), "layouts": layouts_json(plan)})
@@ -362,27 +366,30 @@ def plan(
     copied: dict[str, Copied] = {}
     caveats: list[str] = []
     lost: list[str] = []
+    crowded = ""
     # Of a cluster alone nobody knows whether it is this machine's.
     if opened is not None:
         copied = copied_in(trace, {each.path for each in workload.files})
         standing = standing_copies(opened, [each.path for each in workload.files])
         caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
         caveats = caveats if made.policy != Default.name else []
-        lying = {each.path: opened.layout(each.id) for each in workload.files if each.id is not None}
+        ids = {each.path: each.id for each in workload.files if each.id is not None}
+        lying = {path: opened.layout(identity) for path, identity in ids.items()}
         lost = list(of_lost_targets(opened, made, lying))
-        for each in lost:
+        crowded = "" if made.leave else of_room(opened, made, ids)
+        for each in filter(None, [*lost, crowded]):
             say(f"stripewise: warning: {printable(each)}")
-    about |= {"caveats": [*lost, *caveats]}
+    about |= {"caveats": [*lost, *filter(None, [crowded]), *caveats]}
     about |= {"copied": {path: {"reads": each.reads, "bytes": each.bytes} for path, each in copied.items()}}
+    passing: frozenset[str] = frozenset()
     if opened is not None:
-        made = as_made(made, made_in(trace))
+        anew = made_in(trace)
+        made, passing = as_made(made, anew), passing_files(made, anew)
     if output is not None:
         write_plan(made, output)
     kept = None
     if opened is not None and asked.keep:
-        kept, remarks = plans.keep(opened.root, made, workload.source, ran_in=run_place(read_meta(trace)))
-        for remark in remarks:
-            say(f"stripewise: {printable(remark)}")
+        kept = _keep(opened, made, passing, workload.source, run_place(read_meta(trace)), output)
     summary = summary_of(made, [target.name for target in described.targets])
     if json:
         said = summary.as_json() | about | {"layouts": layouts_json(made)}
@@ -416,11 +423,33 @@ def plan(
         store = "STORE" if asked.store is None else str(asked.store)
         following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
-        then = then.replace("next: ", "next, once its targets are back: ", 1) if lost else then
+        once = "its targets are back" if lost else "there is room for it" if crowded else ""
+        then = then.replace("next: ", f"next, once {once}: ", 1) if once else then
         is_nothing = made.leave and made.replicas is None
         typer.echo(f"{output}: written; {'apply would move nothing' if is_nothing else then}")
         if summary.later_moves and not why:
             typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
+
+
+def _keep(
+    store: Store, made: Plan, passing: frozenset[str], source: str, ran_in: str, output: Path | None
+) -> KeptPlan | None:
+    """Keeps a plan but for the `passing` files, which later runs do not have; None where it has no others."""
+    apply = shlex.join(["stripewise", "apply", "PLAN" if output is None else str(output), "--store", str(store.root)])
+    templates = f"{'with -o PLAN, ' if output is None else ''}'{apply}' leaves templates"
+    rest = without_files(made, passing)
+    if passing and not rest.files:
+        instead = f"traced; {templates}, which lay new ones out"
+        keep_none(store, made, ran_in, instead, lambda text: say(f"stripewise: {printable(text)}"))
+        return None
+    kept, remarks = plans.keep(store.root, rest, source, ran_in=ran_in)
+    if passing:
+        first, *others = sorted(passing)
+        more = f" and {len(others)} more" if others else ""
+        remarks.append(f"kept without {first}{more}: later runs have others in their place; {templates} for these")
+    for remark in remarks:
+        say(f"stripewise: {printable(remark)}")
+    return kept
 
 
 def _refuse_several(asked: PlanRequest) -> None:

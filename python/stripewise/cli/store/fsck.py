@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import StoreError, UsageError
+from ...moving.trial import cure_of, cut_short
 from ...store import Store
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, standing
@@ -65,13 +66,18 @@ def fsck(
         raise UsageError("--purge: is part of a repair; add --repair")
     stands = "what was mended by then stays mended" if repair else "nothing was changed"
     with standing(lambda: f"{stands}; run the same command again for its findings"):
-        found = Store(store).fsck(repair, purge)
+        opened = Store(store)
+        found = opened.fsck(repair, purge)
     problems = [str(problem) for problem in found.get("problems", [])]
+    # Nothing is wrong with the store then, but its files are not where their owner wants them.
+    killed = cut_short(opened.root)
     if json:
-        print_json(found)
+        print_json({**found, **({"tune_killed": killed} if killed else {})})
     else:
         for line in grouped(found):
             typer.echo(printable(line))
+        if killed:
+            typer.echo(printable(f"remark: {killed}; {cure_of(opened.root)}"))
     # Warnings are said and no failure: nothing is lost or ambiguous.
     errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
     if errors:

@@ -38,6 +38,12 @@ class Work:
     is_done: Callable[[Path], bool]
     #: Whether the same command passes over files that are done: it looks for its files itself.
     goes_on: bool = False
+    #: Said of a file whose copies went with it.
+    without_copies: str = "its copies are dropped"
+
+
+#: Of a file that was as asked: what the result of the work says, and what is said for people.
+_ALREADY = {"was_managed": "is a managed file already", "was_plain": "is a plain file already"}
 
 
 def each(paths: Iterable[Path], work: Work, json: bool) -> None:
@@ -58,12 +64,20 @@ def each(paths: Iterable[Path], work: Work, json: bool) -> None:
                 continue
             done.append({"path": str(path), **result})
             if not json:
-                copies = "; its copies are dropped" if result.get("dropped_copies") else ""
-                typer.echo(f"{printable(str(path))}: {work.word}, {format_size(int(result['size']))}{copies}")
+                typer.echo(f"{printable(str(path))}: {_said(work, result)}")
     if json:
         print_json(done)
     if failed:
         raise StoreError(f"{failed} of {len(paths)} file(s) could not be {work.word}; see above")
+
+
+def _said(work: Work, result: dict[str, Any]) -> str:
+    """What became of a file."""
+    for key, already in _ALREADY.items():
+        if result.get(key):
+            return f"{already}; nothing is to be done"
+    copies = f"; {work.without_copies}" if result.get("dropped_copies") else ""
+    return f"{work.word}, {format_size(int(result['size']))}{copies}"
 
 
 def _stands(paths: list[Path], begun: int, done: int, work: Work) -> str:
@@ -127,7 +141,8 @@ def adopt(
             raise StoreError(f"{path}: is a directory; -r {path} takes all plain files below it")
         return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
 
-    each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files), json)
+    anew = "its copies as a plain file are dropped, 'stripewise replicate' makes them anew"
+    each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files, without_copies=anew), json)
 
 
 def export(

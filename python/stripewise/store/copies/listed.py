@@ -11,6 +11,7 @@ from typing import Any
 from ... import native
 from ...errors import InUseError, NotFoundError, StoreError
 from ...workload.copied import ReplicaBlocks
+from ..placed import is_adoptable, is_managed
 from ..store import Store
 
 #: Of copies that readers use.
@@ -73,8 +74,19 @@ def copies_of(store: Store) -> list[Copies]:
 
 def blocks_of(store: Store, copies: Copies) -> tuple[ReplicaBlocks, ...]:
     """What their replicas hold, by number; nothing where no record tells."""
-    rows = native.call("store_copies_blocks", str(store.root), copies.name)["replicas"]
-    return tuple(ReplicaBlocks(row["base"], row["block"], tuple(map(tuple, row["dims"]))) for row in rows)
+    return tuple(
+        ReplicaBlocks(row["base"], row["block"], tuple(map(tuple, row["dims"]))) for row in _replicas(store, copies)
+    )
+
+
+def domains_of(store: Store, copies: Copies) -> tuple[int, ...]:
+    """Where the first block of each replica begins in the container, likewise."""
+    return tuple(int(row["at"]) for row in _replicas(store, copies))
+
+
+def _replicas(store: Store, copies: Copies) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = native.call("store_copies_blocks", str(store.root), copies.name)["replicas"]
+    return rows
 
 
 def drop(store: Store, copies: Copies) -> None:
@@ -83,15 +95,17 @@ def drop(store: Store, copies: Copies) -> None:
 
 
 def drop_files(store: Store, files: Sequence[str]) -> list[Copies]:
-    """Drops the copies of files, by path, or by name as `replica ls --json` shows it; returns them.
+    """Drops the copies of files, by path, or by name as `replica ls --json` shows it; returns them. A file that
+    could have some may have none.
 
-    Raises NotFoundError for a file without any, before the first is dropped.
+    Raises NotFoundError for any other name without copies, before the first is dropped.
     """
     known = copies_of(store)
     chosen: dict[str, Copies] = {}
     for file in files:
         mine = [each for each in known if _is_of(each, file)]
-        if not mine:
+        full = os.path.abspath(file)
+        if not mine and not (is_managed(full) or is_adoptable(full)):
             raise NotFoundError(f"{file}: has no copies in {store.root}; see 'stripewise store replica ls'")
         chosen.update((each.name, each) for each in mine)
     for each in chosen.values():

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use stripewise_layout::{GRANULE, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
+use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
-use crate::admin::capacity::{GROUP_BYTES, SpanCost, bytes_by_target, free_bytes, give_and_take, roomy, schedule};
+use crate::admin::capacity::{GROUP_BYTES, Order, SpanCost, bytes_by_target, free_bytes, give_and_take, roomy, schedule};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
+use crate::admin::info::current_size;
 use crate::admin::medium::{DevicesMap, Lock};
 use crate::admin::metadata::ranges::data_ranges;
 use crate::admin::metadata::size::{head_size, mirror_size, open_ctl, sane_size};
@@ -49,6 +50,27 @@ pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Gu
     let new = wanted.regions(&format!("layout of file {}", id_text(id)), store.targets.len())?;
     let _mover = store.lock_mover()?;
     move_to(store, id, new, guide)
+}
+
+/// Which of the files, each an id and its wanted layout, would be the first that a move refuses for want of room, were they moved in this order now; and why.
+///
+/// # Errors
+/// `NotFound`, `Invalid` for a layout, `Io`.
+pub fn without_room(store: &Store<'_>, files: &[(u64, LayoutJson)]) -> Result<Option<(usize, String)>> {
+    let mut free = free_bytes(store)?;
+    for (number, (id, wanted)) in files.iter().enumerate() {
+        let new = wanted.regions(&format!("layout of file {}", id_text(*id)), store.targets.len())?;
+        let layout = store.layout(*id)?;
+        let size = current_size(store, *id, &layout)?;
+        let all = spans(&layout.regions, &new, size);
+        let costs = span_costs(store, *id, &layout, &new, size, &all)?.into_iter().filter(|c| c.bytes() > 0).collect::<Vec<_>>();
+        free = match find_room(store, &costs, free) {
+            Ok(order) => order.free,
+            Err(StoreError::NoSpace(why)) => return Ok(Some((number, why))),
+            Err(e) => return Err(e),
+        };
+    }
+    Ok(None)
 }
 
 /// As [`apply`], by one who holds the store's mover lock.
@@ -194,11 +216,8 @@ impl Apply<'_, '_> {
     fn move_data(&mut self, all: &[Span], applied: &mut Applied) -> Result<Vec<Span>> {
         let (costs, bare): (Vec<SpanCost>, Vec<SpanCost>) = self.costs(all)?.into_iter().partition(|c| c.bytes() > 0);
         let total = applied.moved_bytes + costs.iter().map(SpanCost::bytes).sum::<u64>();
-        let free = free_bytes(self.store)?;
-        self.check_targets_are_there(&costs, &free)?;
-        let order = schedule(self.store, &costs, free)?;
+        let order = find_room(self.store, &costs, free_bytes(self.store)?)?;
         let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
-        check_detours(self.store, &crowded, order.free)?;
         self.run_groups(&costs, order.groups, total, applied)?;
         if !crowded.is_empty() {
             for cost in &crowded {
@@ -212,16 +231,6 @@ impl Apply<'_, '_> {
             self.run_groups(&costs, order.groups, total, applied)?;
         }
         Ok(bare.into_iter().map(|c| c.span).collect())
-    }
-
-    /// A target without room may be one whose directory is away: that is the thing to say then.
-    fn check_targets_are_there(&self, costs: &[SpanCost], free: &[u64]) -> Result<()> {
-        for target in costs.iter().flat_map(|c| c.incoming.keys()).filter(|t| free.get(**t as usize) == Some(&0)) {
-            if let Some(why) = self.store.away(*target as usize) {
-                return Err(StoreError::Damaged(why));
-            }
-        }
-        Ok(())
     }
 
     /// Moves a span to wherever there is room, so that its old copy makes way for its new one.
@@ -257,26 +266,8 @@ impl Apply<'_, '_> {
         Ok(())
     }
 
-    /// What each span takes and frees. Holes cost nothing.
     fn costs(&self, all: &[Span]) -> Result<Vec<SpanCost>> {
-        let path = self.store.part(self.id, "layout");
-        let old_bytes = self.mover.layout().encode().map_err(|e| layout_error(&path, e))?;
-        let old = View::parse(&old_bytes).map_err(|e| layout_error(&path, e))?;
-        let wanted = plain_layout(self.new.clone(), 0, [0, 0]);
-        let new_bytes = wanted.encode().map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
-        let new = View::parse(&new_bytes).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(self.id))))?;
-        let mut handles = BTreeMap::new();
-        let mut costs = Vec::with_capacity(all.len());
-        for span in all {
-            let end = span.end().min(self.ctl.size().max(span.start));
-            let data = data_ranges(self.store, self.id, old.home(), span.start, end, &mut handles)?;
-            costs.push(SpanCost {
-                span: *span,
-                incoming: bytes_by_target(new.home(), span.start, end, &data),
-                outgoing: bytes_by_target(old.home(), span.start, end, &data),
-            });
-        }
-        Ok(costs)
+        span_costs(self.store, self.id, self.mover.layout(), &self.new, self.ctl.size(), all)
     }
 
     fn wanted_in(&self, span: Span, generation: u32) -> Result<Vec<Region>> {
@@ -321,6 +312,51 @@ impl Apply<'_, '_> {
     }
 }
 
+/// What each span of a file of `size` bytes takes and frees. Holes cost nothing.
+fn span_costs(store: &Store<'_>, id: u64, layout: &Layout, new: &[Region], size: u64, all: &[Span]) -> Result<Vec<SpanCost>> {
+    let path = store.part(id, "layout");
+    let old_bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
+    let old = View::parse(&old_bytes).map_err(|e| layout_error(&path, e))?;
+    let wanted = plain_layout(new.to_vec(), 0, [0, 0]);
+    let new_bytes = wanted.encode().map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(id))))?;
+    let new = View::parse(&new_bytes).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(id))))?;
+    let mut handles = BTreeMap::new();
+    let mut costs = Vec::with_capacity(all.len());
+    for span in all {
+        let end = span.end().min(size.max(span.start));
+        let data = data_ranges(store, id, old.home(), span.start, end, &mut handles)?;
+        costs.push(SpanCost {
+            span: *span,
+            incoming: bytes_by_target(new.home(), span.start, end, &data),
+            outgoing: bytes_by_target(old.home(), span.start, end, &data),
+        });
+    }
+    Ok(costs)
+}
+
+/// The order in which spans find room where targets have so much `free`; those that are crowded can step aside and come back. `free` of the order is what is
+/// left when all have moved.
+///
+/// # Errors
+/// `NoSpace`, `Damaged` for a target that is away.
+fn find_room(store: &Store<'_>, costs: &[SpanCost], free: Vec<u64>) -> Result<Order> {
+    check_targets_are_there(store, costs, &free)?;
+    let order = schedule(store, costs, free)?;
+    let crowded: Vec<SpanCost> = order.crowded.iter().filter_map(|i| costs.get(*i).cloned()).collect();
+    let free = check_detours(store, &crowded, order.free)?;
+    Ok(Order { free, ..order })
+}
+
+/// A target without room may be one whose directory is away: that is the thing to say then.
+fn check_targets_are_there(store: &Store<'_>, costs: &[SpanCost], free: &[u64]) -> Result<()> {
+    for target in costs.iter().flat_map(|c| c.incoming.keys()).filter(|t| free.get(**t as usize) == Some(&0)) {
+        if let Some(why) = store.away(*target as usize) {
+            return Err(StoreError::Damaged(why));
+        }
+    }
+    Ok(())
+}
+
 /// Where a span that is in its own way can wait.
 fn place_aside(free: &[u64], cost: &SpanCost) -> Result<u32> {
     let targets = roomy(free, cost.bytes().next_multiple_of(GRANULE), 1);
@@ -328,7 +364,8 @@ fn place_aside(free: &[u64], cost: &SpanCost) -> Result<u32> {
 }
 
 /// Whether all crowded spans can step aside and come back, where `free` is what targets have left by then: a move that could not be ended is not begun.
-fn check_detours(store: &Store<'_>, crowded: &[SpanCost], mut free: Vec<u64>) -> Result<()> {
+/// Returns what they have then.
+fn check_detours(store: &Store<'_>, crowded: &[SpanCost], mut free: Vec<u64>) -> Result<Vec<u64>> {
     let mut back = Vec::with_capacity(crowded.len());
     for cost in crowded {
         let target = place_aside(&free, cost)?;
@@ -336,7 +373,7 @@ fn check_detours(store: &Store<'_>, crowded: &[SpanCost], mut free: Vec<u64>) ->
         back.push(SpanCost { outgoing: BTreeMap::from([(target, cost.bytes())]), ..cost.clone() });
     }
     let order = schedule(store, &back, free)?;
-    order.crowded.first().and_then(|i| back.get(*i)).map_or(Ok(()), |cost| Err(no_room(cost.span)))
+    order.crowded.first().and_then(|i| back.get(*i)).map_or(Ok(order.free), |cost| Err(no_room(cost.span)))
 }
 
 fn no_room(span: Span) -> StoreError {

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stripewise_layout::{Layout, Region, Span};
+use stripewise_layout::{Layout, Region, Span, spans};
 use stripewise_target::interface::Opening;
 
 use crate::admin::capacity::check_room;
+use crate::admin::copies::remove;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
+use crate::admin::info::{current_size, resolve};
 use crate::admin::medium::{CHUNK_BYTES, FsyncPoint, Kind, Leased, Lock, Medium, Open, Others, Root};
 use crate::admin::metadata::journal::{self, Found, Journal, Way};
 use crate::admin::metadata::link::link_record;
@@ -19,6 +21,7 @@ use crate::admin::metadata::settle::{settle_adoption, third_name};
 use crate::admin::moves::apply::forget_usage;
 use crate::admin::spec::plain_layout;
 use crate::admin::store::{Store, layout_error};
+use crate::copies::Original;
 use crate::ctl::boot_words;
 use crate::names::link_text;
 use crate::rights::Part;
@@ -35,9 +38,14 @@ pub struct Adopted {
     pub size: u64,
     /// Bytes of data that were copied.
     pub data_bytes: u64,
+    /// Whether it was a file of this store already: nothing was done.
+    pub was_managed: bool,
+    /// Whether the store had copies of the plain file, which went with it.
+    pub dropped_copies: bool,
 }
 
-/// Makes the plain file at `path` (absolute, its directory resolved) file `id` of the store, laid out as `regions` or the default.
+/// Makes the plain file at `path` (absolute, its directory resolved) file `id` of the store, laid out as `regions` or the default. A file of the store stays
+/// as it is.
 ///
 /// # Errors
 /// `Invalid` for what cannot be adopted, `InUse` when somebody has it open or opens it meanwhile, `NoSpace` before anything is changed.
@@ -47,6 +55,9 @@ pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
     finish_earlier(store, path)?;
+    if let Some(adopted) = managed_already(store, path, regions.as_deref())? {
+        return Ok(adopted);
+    }
     check_path(store, path)?;
     let source = open_source(store.medium, path, lease)?;
     let layout = match regions {
@@ -75,7 +86,10 @@ pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region
     match result {
         Ok(()) => {
             let data_bytes = data.iter().map(|(a, b)| b - a).sum();
-            Ok(Adopted { id: id_text(id), size: was.size, data_bytes })
+            let plain = Original { dev: was.dev, ino: was.ino, ..Original::default() };
+            // Copies of it count no more. Those that are another user's, or that a kill leaves here, go with the next gc.
+            let dropped_copies = remove::clear(store, &String::from_utf8_lossy(plain.record_name().as_bytes())).unwrap_or(false);
+            Ok(Adopted { id: id_text(id), size: was.size, data_bytes, was_managed: false, dropped_copies })
         }
         Err(e) => {
             // The first error is the one to report; what cannot be undone now is undone by fsck, gc or the next try.
@@ -223,15 +237,31 @@ fn finish_earlier(store: &Store<'_>, path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The file of the store that `path` leads to; `None` for any other that may become one.
+///
+/// # Errors
+/// `Invalid` for a file of another store, and for one that lies otherwise than in the regions that are asked for.
+fn managed_already(store: &Store<'_>, path: &Path, regions: Option<&[Region]>) -> Result<Option<Adopted>> {
+    let Some((root, id)) = resolve(store.medium, path)? else { return Ok(None) };
+    let invalid = |why: &str| Err(StoreError::Invalid(format!("{}: is a managed file already, {why}", path.display())));
+    if root != store.root {
+        return invalid(&format!("of the store {}; take it out of that one first, with `stripewise store export`", root.display()));
+    }
+    let layout = store.layout(id)?;
+    let size = current_size(store, id, &layout)?;
+    if regions.is_some_and(|wanted| !spans(&layout.regions, wanted, size).is_empty()) {
+        return invalid("in another layout; `stripewise store set-layout FILE --layout LAYOUT` changes that");
+    }
+    Ok(Some(Adopted { id: id_text(id), size, was_managed: true, ..Adopted::default() }))
+}
+
 fn check_path(store: &Store<'_>, path: &Path) -> Result<()> {
     let invalid = |why: &str| Err(StoreError::Invalid(format!("{}: {why}", path.display())));
     let Some(stat) = store.medium.stat(path).doing("look at", path)? else {
         return Err(StoreError::NotFound(format!("{} does not exist; name a plain file", path.display())));
     };
     if stat.kind == Kind::Link {
-        let text = store.medium.read_link(path).doing("read", path)?;
-        let managed = crate::names::parse_link(text.as_os_str().as_encoded_bytes()).is_some();
-        return invalid(if managed { "is a managed file already; nothing is to be done" } else { "is a symbolic link; name the file it leads to" });
+        return invalid("is a symbolic link; name the file it leads to");
     }
     if stat.kind != Kind::File {
         return invalid("is not a regular file; only those can be adopted");
