@@ -54,7 +54,7 @@ impl Blocks {
         Self { shift, count: size.div_ceil(1 << shift) }
     }
 
-    /// Bytes of a block.
+    /// How much of the file one mark is of.
     #[must_use]
     pub const fn block_bytes(&self) -> u64 {
         1 << self.shift

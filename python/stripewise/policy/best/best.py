@@ -33,7 +33,7 @@ from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run
 from .judge import Judge, Judged
-from .polish import is_movable, polished
+from .polish import can_move, polished
 from .proven.prove import Proof, Proven
 from .reasons import as_other, explained, pieces_of
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
@@ -238,7 +238,7 @@ class _Search:
 
         order = np.argsort(seconds, kind="stable").tolist()
         # Stripes over many servers are not moved: what lies whole on servers gains most.
-        first = [number for number in order if _can_move(candidates[number].plan)]
+        first = [number for number in order if can_move(candidates[number].plan)]
         queue = list(dict.fromkeys(each for pair in zip(first, order, strict=False) for each in pair) or order)[
             :POLISHED
         ]
@@ -490,13 +490,3 @@ class _Search:
             return Candidate(plan, plan.expected.bound_s, [alone])
         bounds = window_bounds(ground, layout)
         return Candidate(plan, sum(bound.makespan_s(self.processes) for bound in bounds), bounds)
-
-
-def _can_move(plan: Plan) -> bool:
-    """Whether parts of every region that holds something can be moved."""
-    return all(
-        is_movable(region.stripes, min(region.len, file.size - region.start))
-        for file in plan.files
-        for region in file.regions
-        if region.start < file.size
-    )

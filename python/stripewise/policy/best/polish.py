@@ -17,6 +17,7 @@ import numpy as np
 from ...cluster import Cluster
 from ...layout import Stripes, share_bytes
 from ...model.general import Float, Int
+from ...plan import Plan
 from ...units import GRANULE_BYTES
 from ...workload.requests import Workload
 from .expected.heats import FileHeat
@@ -305,7 +306,17 @@ def _uneven(load: Float) -> float:
     return float(((np.maximum(load, 0.0) ** NORM).sum(axis=0) ** (1 / NORM)).sum())
 
 
-def is_movable(stripes: Stripes, length: int) -> bool:
+def can_move(plan: Plan) -> bool:
+    """Whether parts of every region that holds something can be moved."""
+    return all(
+        _is_movable(region.stripes, min(region.len, file.size - region.start))
+        for file in plan.files
+        for region in file.regions
+        if region.start < file.size
+    )
+
+
+def _is_movable(stripes: Stripes, length: int) -> bool:
     """Whether parts of a piece can go from server to server: all of it lies on one, or its cycle has few stripes."""
     return len(stripes) == 1 or -(-length // sum(width for _, width in stripes)) * len(stripes) <= APART_MAX
 
@@ -316,7 +327,7 @@ def taken_apart(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Piece]]:
     made: list[Piece] = []
     left = POLISH_PARTS_MAX
     for piece in sorted(pieces, key=lambda each: (each.file, each.start)):
-        if len(piece.stripes) == 1 or left <= 0 or not is_movable(piece.stripes, piece.length):
+        if len(piece.stripes) == 1 or left <= 0 or not _is_movable(piece.stripes, piece.length):
             made.append(piece)
             continue
         cycles.append(piece)
