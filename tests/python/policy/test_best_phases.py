@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from portfolio.compare import compare
 
 from stripewise.layout import share_bytes
 from stripewise.policy import PlanOptions
+from stripewise.policy.best import best as best_policy
 from stripewise.policy.best.expected.heats import heats_of
 from stripewise.policy.best.expected.likely import likely_run
 from stripewise.policy.best.expected.phases import groups_of, phases_of, segments_of
@@ -192,6 +195,22 @@ def test_stripes_of_a_cycle_go_to_servers_that_are_idle_and_cycles_of_which_none
         assert judged.seconds < 0.8 * begun.seconds if judging == judge.one else found == pieces
     assert [piece for piece in found if piece in pieces]
     assert any(len(piece.stripes) == 1 and not piece.reason for piece in found)
+
+
+@pytest.mark.parametrize(("smooth", "is_fresh"), [(None, True), (False, False)])
+def test_the_bound_decides_ties_only_where_no_fresh_runs_do(smooth, is_fresh, monkeypatch):
+    slower, quicker = (SimpleNamespace(bound_s=bound_s) for bound_s in (1.0, 2.0))
+    chosen, calls = best_policy._Search._chosen, []
+
+    def noted(self, candidates, seconds, *tie):
+        calls.append(chosen(self, [SimpleNamespace(bound_s=9.0), slower, quicker], [9.0, 1.001, 1.0], *tie))
+        return chosen(self, candidates, seconds, *tie)
+
+    monkeypatch.setattr(best_policy._Search, "_chosen", noted)
+    rng = np.random.default_rng(2)
+    workload = Workload((file_of(rng.zipf(1.5, 400) % 64 * REQUEST, [REQUEST] * 400, size_bytes=64 * REQUEST),), 8)
+    best_policy.Best().plan(workload, cluster(2, 2), PlanOptions(smooth=smooth, time_limit_s=2.0))
+    assert calls == [1, 2 if is_fresh else 1]
 
 
 #: Instances in which best was behind the portfolio by 5 to 42 %: phases, requests longer than the grid of their heat,

@@ -2,9 +2,10 @@
 
 None is fitted: a value is the first round one with which the runs that it was chosen by came out. These were, for what
 decides, the polish, the strategies and what is expected, instances 0 to 59 of `tests/portfolio` (`python -m
-portfolio.compare 0 60`, from `tests`), and those up to 209 in which the portfolio was ahead; for the search by
-regions, the experiments `throughput-view`, `mixed`, `tight`, `uneven` and `scale`; for whatever only limits time and
-memory, `best.seconds_1000x10000` of `make bench`. What a proof rounds by is no choice and stands beside the proof.
+portfolio.compare 0 60`, from `tests`), and those up to 209 in which the portfolio was ahead (what takes cycles apart,
+and how steps go on over slower ones: instance 111 alone); for the search by regions, the experiments
+`throughput-view`, `mixed`, `tight`, `uneven` and `scale`; for whatever only limits time and memory,
+`best.seconds_1000x10000` of `make bench`. What a proof rounds by is no choice and stands beside the proof.
 """
 
 from __future__ import annotations
