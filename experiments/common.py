@@ -275,6 +275,7 @@ class Given:
     sizes: tuple[int, ...] = ()
     part: str = "simulated"
     repeats: int = 0
+    limit_s: float | None = None
 
     @property
     def as_json(self) -> dict[str, int]:
@@ -284,7 +285,7 @@ class Given:
 def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[int] = (), repeats: int = 0) -> Given:
     """Reads the command line: a shorter or longer run, written elsewhere. `home` is the experiment's folder.
 
-    Where `sizes` are given, so can be --size, for some of them only; where `repeats` are, the experiment has a
+    Where `sizes` are given, so can be --size, for some of them only, and --limit; where `repeats` are, the experiment has a
     real-emulated part, and --part chooses.
     """
     parser = argparse.ArgumentParser(description=what)
@@ -293,6 +294,7 @@ def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[
     parser.add_argument("--out", type=Path, default=home, help="folder for result.json and result.svg (default: here)")
     if sizes:
         parser.add_argument("--size", type=int, action="append", choices=sizes, help="request size, repeatable")
+        parser.add_argument("--limit", type=float, help="seconds for every search of best (default: its own)")
     if repeats:
         parser.add_argument("--part", choices=("simulated", "emulated", "both"), default="both", help="(default both)")
         parser.add_argument("--repeats", type=int, default=repeats, help=f"real-emulated runs each (default {repeats})")
@@ -306,7 +308,9 @@ def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[
         given.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"--out {given.out}: {error.strerror}; name a folder that can be written")
-    return Given(given.seeds, given.requests, given.out, tuple(getattr(given, "size", None) or sizes), part, repeats)
+    limit_s = getattr(given, "limit", None)
+    chosen = tuple(getattr(given, "size", None) or sizes)
+    return Given(given.seeds, given.requests, given.out, chosen, part, repeats, limit_s)
 
 
 def home_of(file: str) -> Path:
