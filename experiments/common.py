@@ -285,8 +285,8 @@ class Given:
 def arguments(what: str, home: Path, seeds: int, requests: int, sizes: Sequence[int] = (), repeats: int = 0) -> Given:
     """Reads the command line: a shorter or longer run, written elsewhere. `home` is the experiment's folder.
 
-    Where `sizes` are given, so can be --size, for some of them only, and --limit; where `repeats` are, the experiment has a
-    real-emulated part, and --part chooses.
+    Where `sizes` are given, so can be --size, for some of them only, and --limit; where `repeats` are, the experiment
+    has a real-emulated part, and --part chooses.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs per point (default {seeds})")

@@ -134,19 +134,22 @@ WORDS: dict[str, Entry] = {
     "copies s": Entry("Seconds that moves take, by the request model."),
     "cost s": Entry("Seconds of all requests by the request model, one after another.", f"{_H2DP}, Algorithm 1"),
     "reason": Entry(
-        "Why a region lies where it does: what is asked of it, and what that costs there and elsewhere, as its policy "
-        "says. Priced: seconds in which busy servers and scarce space are dear, not those of a bound or a run. Of a "
-        "move: why it is made."
+        "Why a region lies where it does: what is asked of it, and for how long that keeps its place busy and would "
+        "keep others, or what its policy says. Of a move: why it is made."
     ),
-    "weighed": Entry(
-        "Of a reason by best: the price of a place in its search, where busy servers and scarce space are dear. It has "
-        "no unit, is seconds of no run, and compares places of one region alone."
+    "busy for": Entry(
+        "Of a reason by best: for how long the requests named keep the region's server busy, or the busiest of its "
+        "servers; in brackets, for how long one server of another kind would be, or so many as are named. Of a region "
+        "with moves: in all windows, as if it stayed."
     ),
-    "rejected": Entry(
-        "Of a reason by best: places that the region could have and does not, up to two, each with what the region "
-        "would be weighed there. One that weighs less, or as much, was not taken because the layout is chosen for all "
-        "regions together. Prices are those at which regions could be split between places; whole ones may find no "
-        "room or no time left there, and a region that moves later is weighed in all windows."
+    "goes to what gains more": Entry(
+        "Of a reason by best: why a place that would be busy for less was not taken. Its servers have room or time for "
+        "some of the regions only, and others save more seconds there for each byte or second."
+    ),
+    "all regions together are quicker so": Entry(
+        "Of a reason by best: why a place that would be busy for less was not taken, though by the prices of room and "
+        "time it could be: prices are those at which regions could be split between places, and the layout of whole "
+        "ones was chosen by simulated runs."
     ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.cli.plan.show import WEIGHTS
 from stripewise.errors import LayoutError, PlanError
 from stripewise.glossary import found
 from stripewise.layout import (
@@ -25,9 +24,8 @@ from stripewise.layout import (
 from stripewise.plan import dump_plan, plan_from_json, read_plan, write_plan
 from stripewise.plan.check import check_plan
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.policy.toolkit.weights import with_weights
+from stripewise.policy.toolkit.elsewhere import Place, with_seconds
 from support import MIB, cluster, walk, zipf_workload
-from test_cli import stripewise
 
 ON = cluster(4, 2, 2 * MIB)
 PLAN = policy_named("h2dp").plan(zipf_workload(8, 60), ON, PlanOptions(region_bytes=MIB))
@@ -45,17 +43,17 @@ def test_a_plan_has_one_line_per_region():
     assert len(lines) == len(PLAN.files[0].regions)
 
 
-@pytest.mark.parametrize("is_weighed", [True, False])
-def test_a_table_with_weights_says_why_a_place_that_weighs_less_was_not_taken(tmp_path, is_weighed):
-    data = copy.deepcopy(DATA)
-    places = [(0.03, "one hdd"), (0.01, "2 ssd"), (0.02, "6 mixed")]
-    reason = with_weights("4 reads: whole on hdd0", 0.02, places)
-    assert reason == "4 reads: whole on hdd0, weighed 0.02 (rejected: 2 ssd 0.01, 6 mixed 0.02)"
-    data["files"][0]["regions"][0]["reason"] = reason if is_weighed else "4 reads"
-    (tmp_path / "plan.json").write_text(json.dumps(data))
-    said = " ".join(stripewise("show", tmp_path / "plan.json").stdout.split())
-    assert said.endswith(WEIGHTS) == is_weighed and "weighs less, or as much, was not taken because" in WEIGHTS
-    assert "for all regions together" in found("rejected")["rejected"].text
+def test_a_reason_says_why_a_place_that_would_be_busy_for_less_was_not_taken():
+    here = Place("one hdd", 0.4, 0.2, 0.1)
+    others = [Place("6 mixed", 0.9, 0.1, 0.0), Place("2 ssd", 0.01, 0.1, 0.3), Place("one ssd", 0.02, 0.3, 0.1)]
+    assert with_seconds("4 reads: whole on hdd0", here, others) == (
+        "4 reads: whole on hdd0, busy for 400 ms (2 ssd: 10 ms, but its room goes to what gains more; "
+        "one ssd: 20 ms, but its time goes to what gains more)"
+    )
+    cheap = Place("one ssd", 0.02, 0.1, 0.1)
+    assert with_seconds("4 reads", here, [cheap]).endswith("20 ms, but all regions together are quicker so)")
+    assert with_seconds("4 reads", cheap, [here], several=True) == "4 reads, the busiest for 20 ms (one hdd: 400 ms)"
+    assert found("busy for")["busy for"].text
 
 
 def test_hand_edits_survive_and_are_remarked():

@@ -26,6 +26,7 @@ from stripewise.policy.best.reasons import _reason
 from stripewise.policy.best.regions.cuts import choose_cuts, cut_for_balance, cut_table, whole_regions
 from stripewise.policy.best.regions.demand import BYTES, LARGEST, PIECES, REQUESTS, features
 from stripewise.policy.best.regions.teams import Mix, Team, split_bytes, stripes_of, teams_of
+from stripewise.policy.toolkit.elsewhere import Place
 from stripewise.policy.toolkit.pricing import plan_bound
 from stripewise.policy.toolkit.regions import build_regions, region_requests
 from stripewise.units import round_up
@@ -309,21 +310,29 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     assert again.expected == expected
     assert check_plan(again, on, "plan.json") == []
     reasons = [region.reason for region in plan.files[0].regions[:-1]]
-    # A part that the polish moved may lie where it is dearest at these prices.
-    assert all(" weighed " in reason or "hardly a request" in reason for reason in reasons)
-    assert sum(" (rejected: " in reason for reason in reasons) > len(reasons) / 2
+    assert all(" busy for " in reason or "hardly a request" in reason for reason in reasons)
+    # Which kind of server a region would be busy for longer is told by its requests alone.
+    swifter = [reason for reason in reasons if "whole on ssd" in reason]
+    assert swifter and all("(one hdd: " in reason and ", but " not in reason for reason in swifter)
+    slower = [reason for reason in reasons if "whole on hdd" in reason and "busy for" in reason]
+    assert slower and all("(one ssd: " in reason and ", but " in reason for reason in slower)
+    assert any("but its room goes to what gains more" in reason for reason in slower)
 
 
 def test_a_reason_tells_what_the_run_asked_in_whole_numbers_and_what_a_likely_one_asks_where_that_is_nothing():
     traced, mean = np.array([184.0, 0, 24 << 20, 0]), np.array([8.6, 0.01, 8.6 * 23.9 * 1024, 10.0])
 
-    def told(*asked):
-        return _reason("whole on ssd0", asked, 0.5, np.array([0.5, 2.0]), ["one ssd", "one hdd"])
+    def told(traced, mean, here=0, stripes=1):
+        places = [Place("one ssd", 0.5, 1.0, 3.0), Place("one hdd", 2.0, 1.5, 0.0)]
+        return _reason("whole on ssd0", traced, mean, here, places, stripes)
 
-    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, weighed 0.5 (rejected: one hdd 2)"
+    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, busy for 500 ms (one hdd: 2 s)"
+    assert told(traced, mean, 0, 2).endswith(", the busiest for 250 ms (one hdd: 2 s)")
+    assert told(traced, mean, 1).endswith(", busy for 2 s (one ssd: 500 ms, but its room goes to what gains more)")
+    assert told(traced, mean, None) == "24.0 MiB read in 184 accesses: whole on ssd0"
     assert told(traced * 0, mean) == (
-        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, weighed 0.5 "
-        "(rejected: one hdd 2)"
+        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, busy for 500 ms "
+        "(one hdd: 2 s)"
     )
     assert told(traced * 0, mean * 0) == "whole on ssd0: hardly a request expected"
 

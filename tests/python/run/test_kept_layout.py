@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stripewise.cli.run.kept_layout import FILES_SHOWN, kept_layout
-from stripewise.glossary import found
 from stripewise.plan import Expected, FilePlan, Plan, Window
 from stripewise.plan.document import RegionPlan
 
@@ -45,11 +44,3 @@ def test_of_many_files_and_reasons_the_others_are_counted() -> None:
     lines = list(kept_layout(plan(*(file(f"/f{n}", *regions) for n in range(5)))))
     assert f"and {5 - FILES_SHOWN} smaller file(s)" in lines and "  and 6 more reason(s)" in lines
     assert len(lines) < 24
-
-
-def test_weights_of_reasons_are_not_taken_for_seconds() -> None:
-    region = RegionPlan(0, MIB, (("s0", 4096),), reason="4 reads of 4 KiB: whole on s0, weighed 0.1491")
-    lines = list(kept_layout(plan(file("/f", region, RegionPlan(MIB, MIB, (("s0", 4096),))))))
-    first = "the layout that stays, of best (weighed: for comparison, not seconds; see 'stripewise glossary rejected'):"
-    assert " ".join(lines[0].split()) == first
-    assert "seconds of no run" in found("weighed")["weighed"].text

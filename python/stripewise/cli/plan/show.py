@@ -16,7 +16,6 @@ from ...plan import Plan, read_plan
 from ...plan.region_table import RegionMappingTable
 from ...plan.summary import summary_of, windows_text
 from ...policy.toolkit.build import joined_reason
-from ...policy.toolkit.weights import are_weighed
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption
@@ -26,14 +25,6 @@ from .options import FileOptions
 from .pictures import check_pictures, write_pictures
 from .show_trace import Page, show_trace
 from .with_copies import copies_lines
-
-#: Below a table whose reasons have weights.
-WEIGHTS = (
-    "weighed: the price of a place in the search, for comparison, not seconds; rejected: places that were not taken. "
-    "One that weighs less, or as much, was not taken because the layout is chosen for all regions together. Each is "
-    "weighed alone and as if it could be split: whole ones may find no room or no time left there ('stripewise "
-    "glossary rejected')"
-)
 
 
 def _show_plan(path: Path, json: bool) -> None:
@@ -58,13 +49,6 @@ def _show_plan(path: Path, json: bool) -> None:
     for cells in _table_rows(plan, mapping):
         made.add_row(*cells)
     stdout().print(made)
-    if are_weighed(_reasons(plan)):
-        typer.echo(wrapped(WEIGHTS))
-
-
-def _reasons(plan: Plan) -> Iterator[str]:
-    yield from (region.reason for file in plan.files for region in file.regions)
-    yield from (move.reason for each in plan.migrations for move in each.moves)
 
 
 def _table_rows(plan: Plan, mapping: RegionMappingTable) -> Iterator[tuple[str, ...]]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...plan import FilePlan, Plan
-from ...policy.toolkit.weights import are_weighed
 from ...store.globs import escape
 from ...units import format_size
 from ..output import printable, regions_drawn, regions_text, wrapped
@@ -26,9 +25,7 @@ def kept_layout(
     """
     globs = {file.path: glob for glob, file in (anew or {}).items()}
     order = sorted(plan.files, key=lambda file: -file.size)
-    is_weighed = are_weighed(region.reason for file in order[:FILES_SHOWN] for region in file.regions)
-    weighed = " (weighed: for comparison, not seconds; see 'stripewise glossary rejected')" if is_weighed else ""
-    yield wrapped(f"the layout that stays, of {plan.policy}{weighed}:")
+    yield f"the layout that stays, of {plan.policy}:"
     for file in order[:FILES_SHOWN]:
         glob = globs.get(file.path, file.path)
         name = file.path if glob in (file.path, escape(file.path)) else f"new files {glob}"

@@ -16,11 +16,11 @@ from ...plan import Plan
 from ...units import exact_size, format_size, round_up
 from ...workload.requests import Workload
 from ..base import PlanOptions
-from ..toolkit.weights import with_weights
+from ..toolkit.elsewhere import Place, with_seconds
 from .expected.heats import FileHeat
 from .expected.spans import groups_of_run
 from .expected.touched import touched
-from .proven.duality import alike, prices_of
+from .proven.duality import Prices, alike, prices_of
 from .proven.kinds import Kinds, kinds_of
 from .regions.layout import named
 from .strategies.case import Piece
@@ -47,8 +47,8 @@ def pieces_of(plan: Plan, workload: Workload) -> list[Piece]:
 def explained(
     plan: Plan, heats: Sequence[FileHeat | None], runs: Sequence[Workload], cluster: Cluster, rooms: Float
 ) -> Plan:
-    """The plan with a reason for every region that has none: by the requests of a mean run, at the prices of the least
-    makespan, in seconds of the run."""
+    """The plan with a reason for every region that has none: by the requests of the traced run, of a mean run where
+    that has none there; why it lies nowhere else is told by the prices of the least makespan of a mean run."""
     pieces = pieces_of(plan, runs[0])
     if all(piece.reason for piece in pieces):
         return plan
@@ -60,16 +60,17 @@ def explained(
     rows, _, many = alike(np.column_stack([work, work / processes, length]))
     distinct, alone, bytes_ = np.split(rows, [kinds.count, 2 * kinds.count], axis=1)
     prices = prices_of(distinct, bytes_[:, 0], many, kinds.channels, kinds.rooms, alone)
-    priced = prices.of(work, length, work / processes)
     names = _kind_names(kinds, cluster)
     kind = {target.name: each for target, each in zip(cluster.active, kinds.of.tolist(), strict=True)}
     texts = {}
     for row, piece in enumerate(pieces):
         # What servers of several kinds do for a piece together is not told by what it costs whole on one.
         here = {kind[name] for name, _ in piece.stripes}
-        cost_s = float(priced[row, here.pop()]) if len(here) == 1 else None
+        of = here.pop() if len(here) == 1 else None
+        told = traced[row] if _asked_text(traced[row]) else asked[row]
+        places = _places(names, told @ kinds.figures, work[row], float(length[row]), processes, prices)
         texts[runs[0].files[piece.file].path, piece.start] = piece.reason or _reason(
-            named(piece.stripes, cluster), (traced[row], asked[row]), cost_s, priced[row], names
+            named(piece.stripes, cluster), traced[row], asked[row], of, places, len(piece.stripes)
         )
     files = tuple(
         replace(
@@ -84,9 +85,22 @@ def explained(
 
 
 def _kind_names(kinds: Kinds, cluster: Cluster) -> list[str]:
-    """What a server of every kind is called."""
-    members = (cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count))
-    return [f"one {'ssd' if target.is_ssd else target.klass}" for target in members]
+    """What a server of every kind is called, by a name where a class has several."""
+    members = [cluster.active[int(np.flatnonzero(kinds.of == kind)[0])] for kind in range(kinds.count)]
+    classes = ["ssd" if target.is_ssd else target.klass for target in members]
+    return [
+        f"one {klass}" if classes.count(klass) == 1 else f"one {klass} like {target.name}"
+        for klass, target in zip(classes, members, strict=True)
+    ]
+
+
+def _places(
+    names: Sequence[str], busy_s: Float, work: Float, length: float, processes: int, prices: Prices
+) -> list[Place]:
+    """Every kind as a place of a piece: for how long it keeps one server busy, and what is paid for time and room."""
+    time = work * prices.second[0] + work / processes * prices.alone[0]
+    room = length * prices.byte
+    return [Place(*each) for each in zip(names, busy_s.tolist(), time.tolist(), room.tolist(), strict=True)]
 
 
 def _asked_text(asked: Float) -> str:
@@ -99,20 +113,21 @@ def _asked_text(asked: Float) -> str:
     )
 
 
-def _reason(where: str, asked: tuple[Float, Float], cost_s: float | None, others_s: Float, names: Sequence[str]) -> str:
-    """Why a piece lies where it does: what the traced run asked of it, or where that was nothing what a mean run will,
-    what the latter costs there and on one server of every kind, in seconds at the plan's prices. These are nobody's
-    seconds, so they are told as weights."""
-    said = [_asked_text(asked[0])]
-    if not said[0]:
-        said = [f"not used in the traced run, {text} in a likely one" for text in (_asked_text(asked[1]),) if text]
+def _reason(where: str, traced: Float, mean: Float, here: int | None, places: Sequence[Place], stripes: int) -> str:
+    """Why a piece of so many stripes lies where it does: what the traced run asked of it, or where that was nothing
+    what a mean run will, and for how long that keeps one server of every kind busy; `here` is the kind of its own, if
+    that is one.
+    """
+    said = _asked_text(traced)
+    if not said:
+        likely = _asked_text(mean)
+        said = f"not used in the traced run, {likely} in a likely one" if likely else ""
     if not said:
         return f"{where}: hardly a request expected"
-    if cost_s is None:
-        return f"{' and '.join(said)}: {where}"
-    each = zip(others_s.tolist(), names, strict=True)
-    dearer = [(seconds, name) for seconds, name in each if seconds > cost_s * (1 + 1e-9)]
-    return with_weights(f"{' and '.join(said)}: {where}", cost_s, dearer)
+    if here is None:
+        return f"{said}: {where}"
+    mine = replace(places[here], busy_s=places[here].busy_s / stripes)
+    return with_seconds(f"{said}: {where}", mine, [*places[:here], *places[here + 1 :]], stripes > 1)
 
 
 def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptions) -> str:

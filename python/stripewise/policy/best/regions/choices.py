@@ -40,8 +40,9 @@ class Choices:
         servers = len(cluster.active)
         self.servers = servers
         alone = np.array([mix.startup_s(target) + typical_bytes * mix.per_byte_s(target) for target in cluster.active])
-        counted = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
-        self.counted = counted / np.array([target.channels for target in cluster.active])
+        #: By what factor every server counts as busier than it is.
+        self.lean = (alone / max(float(alone.min()), 1e-12)) ** lean if lean else np.ones(servers)
+        self.counted = self.lean / np.array([target.channels for target in cluster.active])
         self.resources = servers + 1 + (2 * servers + 2 if network else 0)
 
     def of(self, team: Team, shape: int, scale_s: float) -> Choice:

@@ -77,12 +77,13 @@ def capacities(cluster: Cluster, reserved: Space) -> Float:
 
 @dataclass(frozen=True)
 class Posed:
-    """A problem, and what its choices and resources stand for."""
+    """A problem, and what its choices and resources stand for; `lean` is by what factor servers count as busier."""
 
     ground: Ground
     teams: tuple[Team, ...]
     problem: Problem
     network: bool
+    lean: Float
 
     def stripes(self, piece: int, choice: int) -> Stripes:
         """The stripes of a piece under a choice."""
@@ -140,7 +141,7 @@ def pose(ground: Ground, in_flight: float, lean: float = 0.0) -> Posed:
         choices=tuple(choices),
         resources=choice.resources,
     )
-    return Posed(ground, teams, problem, network)
+    return Posed(ground, teams, problem, network, choice.lean)
 
 
 def _teams(ground: Ground, in_flight: float) -> list[Team]:
