@@ -5,6 +5,7 @@ result that cannot be written, or of the option that is wrong.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def test_a_sweep_that_no_trace_has_is_named_before_a_library_is_asked_for(cluste
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     command = ("simulate", "--trace", "NONE", "--cluster", "CLUSTER", "--sweep", "processes=1,2", "--plot", "OUT.svg")
     assert "of a trace sweep hservers" in stripewise(*words(command, cluster_toml, tmp_path / "out"), code=2).stderr
+
+
+@pytest.mark.parametrize("words", [("store", "ls", "store"), ("run", "--store", "store", "--", "true"), ("init", "d")])
+def test_a_working_directory_that_is_gone_is_named(words, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    own = [sys.executable, "-m", "stripewise", *words]
+    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({own[0]!r}, {own!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = ended.stderr.splitlines()
+    assert ended.returncode == 1 and len(said) == 1 and said[0].startswith("stripewise: the working directory: "), said
 
 
 def test_a_trace_makes_its_directory_and_none_above_it(tmp_path: Path) -> None:

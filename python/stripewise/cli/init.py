@@ -15,6 +15,7 @@ import typer
 from ..calibration.calibrate import FIGURES, calibrated
 from ..calibration.measure import Measurement, open_probe
 from ..cluster import CLASSES, Cluster, Network, Target
+from ..devices import shared
 from ..errors import NoSpaceError, UsageError
 from ..native import parsed
 from ..setup import found
@@ -26,17 +27,22 @@ from ..setup.plain import plain_files
 from ..setup.remarks import remarks
 from ..setup.request import Request, Words, request
 from ..store import Store
-from ..store.room import room_bytes
+from ..store.room import parted_text, room_bytes
 from ..units import format_size, parse_size
 from .arguments import flattened
 from .options import JsonOption, ManageOption
-from .output import print_json, printable, progress, say, stdout, table
+from .output import print_json, printable, progress, say, stdout, table, wrapped
 
 #: Seconds for all directories together unless --seconds says it, and for one of them at most and at least.
 SECONDS_ALL, SECONDS_MAX, SECONDS_MIN = 40.0, 10.0, 2.0
 SCRATCH = "256MiB"
 #: What crates/store/src/admin/probe/scratch.rs insists on (`BYTES_MIN`).
 SCRATCH_MIN_BYTES = 4 << 20
+#: What follows where all targets are on one device.
+NO_CHOICE = (
+    "since over one device no layout is faster than another and 'tune' has nothing to find; for trials, "
+    "'stripewise init --emulate DIR'"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +238,18 @@ class Made:
         """Globs of new files that go into the store."""
         return [rule.glob for rule in self.store.config.rules if rule.action == "manage"]
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether layouts differ: not all targets are on one device."""
+        return self.is_emulated or len(shared([one.place for one in self.found], alone=True)) > 1
+
+    @property
+    def next(self) -> str:
+        """The command to go on with: the one that brings a choice where there is none."""
+        if self.has_choice:
+            return self.command("tune")
+        return f"stripewise store add {shlex.quote(str(self.store.root))} NAME --path DIR --class CLASS"
+
     def command(self, verb: str) -> str:
         """A verb on this store for the shell."""
         return f"stripewise {verb} --store {shlex.quote(str(self.store.root))} -- CMD"
@@ -245,7 +263,7 @@ class Made:
             "managed": self.managed,
             "targets": [_target_json(one) for one in self.found],
             "warnings": list(self.warnings),
-            "next": self.command("tune"),
+            "next": self.next,
         }
 
     def show(self) -> None:
@@ -261,6 +279,8 @@ class Made:
                 f"{target.startup_read_s * 1e3:.3f}", one.rate, format_size(room.get(target.name, 0)),
             )  # fmt: skip
         stdout().print(rows)
+        for text in parted_text(one.target for one in self.found):
+            typer.echo(wrapped(printable(text)))
         for one in self.found:
             for text in _details(one):
                 typer.echo(printable(text))
@@ -273,7 +293,10 @@ class Made:
         typer.echo(printable(f"{self.store.root}: a store over {len(self.found)} target(s)"))
         typer.echo(printable(f"new files that go into it: {', '.join(self.managed)}"))
         typer.echo(printable(f"check a program first: {self.command('doctor')}"))
-        typer.echo(printable(f"next: {self.command('tune')}"))
+        if self.has_choice:
+            typer.echo(printable(f"next: {self.next}"))
+        else:
+            typer.echo(wrapped(printable(f"next: a target on another disk or SSD, with '{self.next}', {NO_CHOICE}")))
 
 
 def _details(one: FoundTarget) -> Iterator[str]:
@@ -285,6 +308,9 @@ def _details(one: FoundTarget) -> Iterator[str]:
     if one.unreliable:
         kinds = ", ".join(kind.replace("_", " ") for kind in one.unreliable)
         yield f"    measured unreliably: {kinds}; docs/calibration.md says what that means"
+    if one.unreliable_besides:
+        kinds = ", ".join(kind.replace("_", " ") for kind in one.unreliable_besides)
+        yield f"    measured unreliably, though no figure and no class comes from it: {kinds}"
     if target.capacity_bytes:
         yield f"{target.name}: at most {format_size(target.capacity_bytes)}"
 

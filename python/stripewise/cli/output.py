@@ -312,22 +312,27 @@ def shown(value: float | None, digits: int = 1) -> str:
 @contextlib.contextmanager
 def _progress_lines(what: str) -> Iterator[Callable[[int, int], None]]:
     """A line on stderr after `PROGRESS_FIRST_S`, then every `PROGRESS_EVERY_S`: the share that is done where it is
-    known, else the seconds so far.
+    known, else the seconds so far; after such lines one more, when it is done.
     """
     begun, ended = time.monotonic(), threading.Event()
-    so_far = (0, 0)
+    so_far, is_told = (0, 0), False
 
     def step(done: int, total: int) -> None:
         nonlocal so_far
         so_far = (done, total)
 
+    def seconds() -> str:
+        return f"{time.monotonic() - begun:.0f}"
+
     def tell() -> None:
+        nonlocal is_told
         wait_s = PROGRESS_FIRST_S
         while not ended.wait(wait_s):
             done, total = so_far
             # Work goes on where nobody reads of it any more.
             with contextlib.suppress(OSError):
-                say(f"{what}: " + (f"{100 * done / total:.0f} %" if total else f"{time.monotonic() - begun:.0f} s"))
+                say(f"{what}: {f'{100 * done / total:.0f} %' if total else f'{seconds()} s so far'}")
+            is_told = True
             wait_s = PROGRESS_EVERY_S
 
     # A thread, for some work says nothing until it has ended.
@@ -338,6 +343,9 @@ def _progress_lines(what: str) -> Iterator[Callable[[int, int], None]]:
     finally:
         ended.set()
         teller.join()
+    if is_told:
+        with contextlib.suppress(OSError):
+            say(f"{what}: done after {seconds()} s")
 
 
 @contextlib.contextmanager
@@ -417,8 +425,7 @@ class OneLineErrors(TyperGroup):
                 # The reader of our output went away; say nothing more, not even at exit.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(1) from error
-            place = f"{error.filename}: " if error.filename is not None else ""
-            say(f"stripewise: {place}{error.strerror or error}; check the path and its permissions")
+            say(f"stripewise: {_what_failed(error)}")
             raise typer.Exit(1) from error
         except MemoryError as error:
             say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
@@ -435,6 +442,18 @@ class OneLineErrors(TyperGroup):
                 raise
             say(f"stripewise: internal error {type(error).__name__}: {_one_line(error)}; STRIPEWISE_DEBUG=1 shows more")
             raise typer.Exit(1) from error
+
+
+def _what_failed(error: OSError) -> str:
+    """An error of the operating system, with what it is about and what helps."""
+    said = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename}: {said}; check the path and its permissions"
+    try:
+        os.getcwd()
+    except OSError:
+        return f"the working directory: {said}; it is gone or closed to you: go into one that is there"
+    return f"{said}; check the paths given and their permissions"
 
 
 def _one_line(error: BaseException) -> str:

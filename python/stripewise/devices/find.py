@@ -156,8 +156,8 @@ class Shared:
     one_file_system: bool
 
 
-def shared(places: Sequence[Place]) -> list[Shared]:
-    """Groups of places, each reached from each of its group by devices in common."""
+def shared(places: Sequence[Place], alone: bool = False) -> list[Shared]:
+    """Groups of places, each reached from each of its group by devices in common; those of one place too if `alone`."""
     keys = [
         # Nothing is known to be shared with a place of which nothing is known.
         {disk.name for disk in place.disks} or {f"file system {place.file_system or f'of {number}'}"}
@@ -171,7 +171,7 @@ def shared(places: Sequence[Place]) -> list[Shared]:
         groups.append((own.union(*(held for held, _ in joined)), members))
     found = []
     for _, members in sorted(groups, key=lambda group: group[1]):
-        if len(members) > 1:
+        if alone or len(members) > 1:
             counts = [disk.name for position in members for disk in places[position].disks]
             common = sorted({name for name in counts if counts.count(name) > 1})
             systems = {places[position].file_system for position in members}

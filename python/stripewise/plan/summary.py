@@ -150,13 +150,20 @@ def likely_text(expected: Expected) -> str:
         return f"{expected.bound_gain:.2f} times as fast as def (the bound alone, no simulated runs)"
     io = "" if expected.simulated_io_gain is None else " in I/O"
     low, high = model_range(expected)
-    digits = 2 if high <= low * ROUGH else 1
-    ends = f"{low:.{digits}f}", f"{high:.{digits}f}"
-    said = f"about {expected.likely_gain:.2f}" if ends[0] == ends[1] else " to ".join(ends)
+    ends = range_text(expected)
+    said = ends if " to " in ends else f"about {ends}"
     known = ", as far as the devices' figures are known" if expected.gain_low and expected.gain_high else ""
     run = expected.simulated_gain
     whole = f", {run:.2f} for the whole simulated run" if io and run and not low / NEAR <= run <= high * NEAR else ""
     return f"{said} times as fast as def{io}{whole} (simulated runs of the traced requests{known})"
+
+
+def range_text(expected: Expected) -> str:
+    """`model_range` in words; one number where its ends are told by the same."""
+    low, high = model_range(expected)
+    digits = 2 if high <= low * ROUGH else 1
+    ends = f"{low:.{digits}f}", f"{high:.{digits}f}"
+    return f"{expected.likely_gain:.2f}" if ends[0] == ends[1] else " to ".join(ends)
 
 
 def model_range(expected: Expected) -> tuple[float, float]:

@@ -15,6 +15,8 @@ from .classes import CLASS_KINDS, Decided
 
 #: Comments end before this column.
 COLUMNS = 110
+#: Measurements that decide a target's figures or its class.
+_DECIDING = (*FIGURE_KINDS, *CLASS_KINDS)
 #: What decided on a class, in words.
 BY = {
     "measurement": "by measurement",
@@ -42,8 +44,17 @@ class FoundTarget:
     @property
     def unreliable(self) -> list[str]:
         """What of the measurement is unreliable and decides the target's figures or class."""
+        return [kind for kind in self._unreliable if kind in _DECIDING]
+
+    @property
+    def unreliable_besides(self) -> list[str]:
+        """What else of it is."""
+        return [kind for kind in self._unreliable if kind not in _DECIDING]
+
+    @property
+    def _unreliable(self) -> list[str]:
         record = self.target.calibration
-        return [] if record is None else [kind for kind in record.unreliable if kind in (*FIGURE_KINDS, *CLASS_KINDS)]
+        return [] if record is None else record.unreliable
 
     @property
     def rate(self) -> str:

@@ -33,6 +33,8 @@ SMALL_MEANS = (
 )
 #: Said of a target's directory that nobody can write, and what helps.
 READ_ONLY, READ_ONLY_CURE = "is mounted read-only", "mount it for writing"
+#: So many targets on one file system are named.
+NAMES_SHOWN = 8
 #: A store is full with no more than so many bytes free, and no more than such a part of all.
 FULL_BYTES, FULL = 64 << 20, 0.02
 
@@ -69,6 +71,21 @@ def known_room_bytes(
     for device, free in given.items():
         _share(free, takers.get(device, []), room)
     return room
+
+
+def parted_text(targets: Iterable[Target]) -> list[str]:
+    """Which active targets are on one file system, so that each has a part of its room; a line of each file system."""
+    on: dict[int, list[str]] = {}
+    for target in targets:
+        with contextlib.suppress(OSError):
+            if target.is_active:
+                on.setdefault(target.path.stat().st_dev, []).append(target.name)
+    return [
+        f"{', '.join(names[:NAMES_SHOWN])}{', ..' if len(names) > NAMES_SHOWN else ''} are on one file system: free is "
+        f"the part that each has of what is free there"
+        for names in on.values()
+        if len(names) > 1
+    ]
 
 
 def _share(free: int, takers: Sequence[Target], room: dict[str, int | None]) -> None:

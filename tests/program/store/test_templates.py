@@ -121,7 +121,7 @@ def test_a_template_that_takes_anothers_place_says_which_layout_that_was(make_st
     several.write_text(json.dumps({"regions": rows}))
     stripewise(*add, f"{store.data}/*.h5", "--layout", several)
     said = stripewise(*add, f"{store.data}/*.h5", "--layout", "def").out
-    assert "which was: 64KiB on t0 in the first of 2 regions\n" in said
+    assert "which was: 64KiB on t0 in the first 64.0 KiB, and 1 further region(s)\n" in said
 
 
 def test_a_template_is_answered_by_its_layout_and_how_it_is_shown_and_removed(make_store: Maker) -> None:

@@ -13,7 +13,15 @@ from ...layout import target_bytes
 from ...store import Store
 from ...store.copies.build import is_container
 from ...store.nameless import cure, nameless
-from ...store.room import SMALL_MEANS, full_text, known_room_bytes, read_only_targets, small_targets, used_bytes
+from ...store.room import (
+    SMALL_MEANS,
+    full_text,
+    known_room_bytes,
+    parted_text,
+    read_only_targets,
+    small_targets,
+    used_bytes,
+)
 from ...units import format_size
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table, wrapped
@@ -65,6 +73,8 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         )
     made.add_row("all", "", format_size(sum(used.values())), format_size(free), _percent(sum(used.values()), free), "")
     stdout().print(made)
+    for line in parted_text(target for target in targets if room[target.name]):
+        typer.echo(wrapped(printable(line)))
     for target in targets:
         if rows[target.name]["away"]:
             typer.echo(printable(f"target {target.name} is away: {rows[target.name]['away']}"))

@@ -13,7 +13,7 @@ import typer
 
 from ...errors import PlanError, UsageError
 from ...plan import Plan, read_plan
-from ...plan.summary import summary_of
+from ...plan.summary import range_text, summary_of
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, read_store
 from ...store.kept import read_kept
@@ -121,7 +121,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             summary.policy,
             f"{summary.files:,}",
             str(len(summary.windows)),
-            f"{summary.expected.likely_gain:.2f} x def",
+            f"{range_text(summary.expected)} x def",
             "-" if summary.expected.measured_gain is None else f"{summary.expected.measured_gain:.2f} x def",
         )
     if json:

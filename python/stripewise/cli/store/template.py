@@ -57,7 +57,7 @@ def layout_text(layout: Layout | None) -> str:
     if layout is None:
         return "a layout that cannot be read"
     first, *others = layout.regions
-    more = f" in the first of {len(others) + 1:,} regions" if others else ""
+    more = f" in the first {format_size(first.len)}, and {len(others):,} further region(s)" if others else ""
     return stripes_text(first.stripes) + more
 
 
