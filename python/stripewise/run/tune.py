@@ -26,7 +26,7 @@ from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
 from ..layout import Region, target_bytes
 from ..moving.mover_status import check_idle
-from ..moving.plan_applier import apply_plan
+from ..moving.plan_applier import apply_plan, lacking_room
 from ..moving.trial import cure_of, cut_short, end_trial, note_trial
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
@@ -482,9 +482,11 @@ class Tuner:
     def _apply(self, circle: _Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""
         plan = circle.plans[name]
+        there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
+        if crowded := lacking_room(self.store, plan, there):
+            raise StoreError(crowded)
         # What ends the moves leaves some files as this plan has them.
         circle.applied = name
-        there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}
         files = tuple(file for file in plan.files if file.path in there)
         note_trial(self.store.root, self.command, [file.path for file in files])
         with self.show.working("moving") as step:

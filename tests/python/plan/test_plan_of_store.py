@@ -95,6 +95,23 @@ def turned(workload, cluster, options):
 """
 
 
+def test_tune_tells_that_a_layout_has_no_room_before_it_moves_anything(tmp_path: Path) -> None:
+    lab, policy, file, store = tmp_path / "lab", tmp_path / "turned.py", tmp_path / "lab/f", tmp_path / "lab/store"
+    policy.write_text(TURNED)
+    rooms = [f"--capacity={name}=1MiB" for name in ("hdd0", "hdd1", "hdd2", "hdd3", "ssd0", "ssd1")]
+    stripewise("init", "--emulate", lab, *rooms)
+    file.write_bytes(bytes(range(1, 251)) * 20_000)
+    small = lab / "a"
+    small.write_bytes(bytes(200_000))
+    stripewise("store", "adopt", "--store", store, file, small)
+    stripewise("store", "set-layout", small, "--targets", "ssd0", "--stripe-size", "64KiB")
+    before = stripewise("store", "layout", file, small).stdout
+    said = stripewise("tune", "--store", store, "--policy", policy, "--", "cat", small, file, code=1).stderr
+    assert "no target has room to keep it while it moves. It needs 4.8 MiB on one target; " in said, said
+    assert stripewise("store", "layout", file, small).stdout == before
+    assert "put back" not in said and "a tune of" not in stripewise("store", "fsck", store).stdout
+
+
 @pytest.mark.parametrize(("capacity", "is_crowded"), [("1MiB", True), ("8MiB", False)])
 def test_a_plan_without_room_for_its_moves_is_told_as_apply_tells_it(
     tmp_path: Path, capacity: str, is_crowded: bool
