@@ -40,8 +40,9 @@ def pattern_of(
 ) -> str | None:
     """The name with `any_number` for each number in which names of its shape differ; all else as `quote` gives it.
 
-    Numbers that are one of the `days`, or the time of day beside it, count as such in which names differ: those of
-    tomorrow will. None where nothing but numbers would be left: that would be any name of the directory.
+    Numbers that are one of the `days`, or the time of day beside it, or the seconds since 1970 of one of them, count as
+    such in which names differ: those of tomorrow will. None where nothing but numbers would be left: that would be any
+    name of the directory.
     """
     path = PurePath(name)
     columns = zip(*(_NUMBER.findall(PurePath(each).name) for each in {name, *alike}), strict=True)
@@ -66,8 +67,18 @@ def days_around(unix_s: float) -> frozenset[datetime.date]:
 def _dated(name: str, days: frozenset[datetime.date]) -> set[int]:
     """Which of a name's numbers are of one of the days, or of the time of day beside it."""
     spans = [found.span() for found in _day_pattern(days).finditer(name)]
-    starts = enumerate(number.start() for number in _NUMBER.finditer(name))
-    return {number for number, at in starts if any(begin <= at < end for begin, end in spans)}
+    return {
+        number
+        for number, found in enumerate(_NUMBER.finditer(name))
+        if _of_unix_time(found.group(), days) or any(begin <= found.start() < end for begin, end in spans)
+    }
+
+
+def _of_unix_time(number: str, days: frozenset[datetime.date]) -> bool:
+    """Whether a number is the seconds, or the thousandths or millionths of one, since 1970 of one of the days."""
+    if len(number) not in (10, 13, 16):
+        return False
+    return datetime.datetime.fromtimestamp(int(number[:10]), datetime.UTC).date() in days
 
 
 @functools.lru_cache(maxsize=4)

@@ -54,6 +54,11 @@ DAYS = days_around(datetime.datetime(2026, 11, 26, 9, 30, 11, tzinfo=datetime.UT
         ("093011_27.11.2026r", "[0-9]*_[0-9]*.[0-9]*.[0-9]*r"),
         # No day, none of this run, a longer number, a directory, and what would be any name.
         ("r_20261326.h5", "r_20261326.h5"),
+        ("r_1795685411.h5", "r_[0-9]*.h5"),
+        ("r_1795685411123.h5", "r_[0-9]*.h5"),
+        # Two days before, and a number that has as many digits by chance.
+        ("r_1795512611.h5", "r_1795512611.h5"),
+        ("r_179568541112.h5", "r_179568541112.h5"),
         ("grid_2048_10_12", "grid_2048_10_12"),
         ("r_20251126-093011.h5", "r_20251126-093011.h5"),
         ("r_120261126.h5", "r_120261126.h5"),
