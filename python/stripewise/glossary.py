@@ -138,8 +138,9 @@ WORDS: dict[str, Entry] = {
         "keep others, or what its policy says. Of a move: why it is made."
     ),
     "busy for": Entry(
-        "Of a reason by best: for how long the requests named keep the region's server busy, or the busiest of its "
-        "servers; in brackets, for how long one server of another kind would be, or so many as are named. Of a region "
+        "Of a reason by best: for how long at most the requests named keep the region's server busy, or the busiest of "
+        "its servers, every access paying its startup, which one that goes on where the last ended is spared; in "
+        "brackets, for how long one server of another kind would be, or so many as are named. Of a region "
         "with moves: in all windows, as if it stayed."
     ),
     "goes to what gains more": Entry(
@@ -153,7 +154,11 @@ WORDS: dict[str, Entry] = {
     ),
     "from window": Entry("The first window in which the region lies so."),
     # Models.
-    "bound": Entry("What no schedule beats: the time of the busiest server or link.", "SLAL, eq. 5"),
+    "bound": Entry(
+        "What no schedule beats: the time of the busiest server or link, or of all requests alone over the processes, "
+        "whichever is more.",
+        "SLAL, eq. 5",
+    ),
     "bound MB/s": Entry("Rate that such requests reach at best, back to back, on all servers."),
     "bound ratio": Entry(
         "The time of the busiest target over the measured I/O time, of one layout: at 1 that target never rests, and "

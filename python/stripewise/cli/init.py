@@ -192,7 +192,7 @@ def _measure(wanted: bool, seconds: float, scratch_bytes: int, count: int) -> It
         return
     what = "the directory" if count == 1 else f"{count} directories one after the other, each"
     say(
-        f"measuring {what} for {seconds:g} s: writes up to {format_size(scratch_bytes)} (1/16 of what is free at "
+        f"measuring {what} for up to {seconds:g} s: writes up to {format_size(scratch_bytes)} (1/16 of what is free at "
         f"most) into a file without a name, which is gone afterwards"
     )
     with open_probe(None) as probe:
@@ -279,7 +279,7 @@ class Made:
                 f"{target.startup_read_s * 1e3:.3f}", one.rate, format_size(room.get(target.name, 0)),
             )  # fmt: skip
         stdout().print(rows)
-        for text in parted_text(one.target for one in self.found):
+        for text in parted_text((one.target for one in self.found), room):
             typer.echo(wrapped(printable(text)))
         for one in self.found:
             for text in _details(one):

@@ -49,6 +49,13 @@ class WithColumns(TyperCommand):
                     raise UsageError(f"{shown}: is an empty path; give one, '.' for the working directory")
         return list(super().parse_args(ctx, args))
 
+    def invoke(self, ctx: Any) -> Any:
+        """What ended the process at once is an exception from here on: there may be something to put in order."""
+        for number, handler in HANDLERS.items():
+            if signal.getsignal(number) is ended_at_once:
+                signal.signal(number, handler)
+        return super().invoke(ctx)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Made when help is asked for, and at no other time."""
         from .glossary import columns_help
@@ -91,6 +98,9 @@ class Verbs(TyperGroup):
 
             if args[0] in self.hints:
                 ctx.fail(f"No such command '{args[0]}'; {self.hints[args[0]]}")
+            inner = [f"{name} {args[0]}" for name, each in self.table.items() if args[0] in getattr(each, "verbs", ())]
+            if inner:
+                ctx.fail(f"No such command '{args[0]}'; did you mean {' or '.join(inner)}?")
             near = difflib.get_close_matches(args[0], list(self.table), 1)
             if near:
                 ctx.fail(f"No such command '{args[0]}'; did you mean {near[0]}?")

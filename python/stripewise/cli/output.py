@@ -28,7 +28,7 @@ from typer.core import TyperGroup
 from ..errors import StripewiseError, Terminated, UsageError
 from ..layout import Region, Stripes
 from ..units import exact_size
-from .signals import ENDED_BY, HANDLERS, ended_at_once
+from .signals import ENDED_BY
 from .tables import Table
 
 #: Width of tables where nobody says how wide the screen is.
@@ -412,10 +412,6 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         _SAID.clear()
         try:
-            # From here on there may be something to put in order.
-            for number, handler in HANDLERS.items():
-                if signal.getsignal(number) is ended_at_once:
-                    signal.signal(number, handler)
             return super().invoke(ctx)
         except StripewiseError as error:
             say(f"stripewise: {_one_line(error)}")

@@ -301,6 +301,10 @@ def _take_up(
         _tell_prices(cluster, {each.file for each in found.patterns}, setting, lies)
 
 
+#: A reason why a run may take longer than the model has it.
+READS_ON = "it has servers read on over gaps below 128 KiB, which emulated devices and some disks do not: "
+
+
 def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> None:
     """That the run's own time for the reads of one of the decisions contradicts the model's, if it does."""
     span_s = 0.0 if run.is_predicted else span_of(run)
@@ -314,7 +318,7 @@ def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> 
         is_quick = 0 < took_s < max(saved_s / NEAR, model_s / OFF) or 0 < span_s * QUICKER < model_s
         if is_quick or (copies and is_of_all and took_s > model_s * OFF):
             took = f"{seconds_text(took_s)} s for these reads" if took_s else f"{seconds_text(span_s)} s"
-            why = "memory or faster devices serve these, so copies may be slower: " if is_quick else ""
+            why = "memory or faster devices serve these, so copies may be slower: " if is_quick else READS_ON
             say(
                 f"stripewise: {printable(str(trace))}: the traced run took {took}, the model says "
                 f"{seconds_text(model_s)} s: {why}the model is off. Time the program with copies and without; "

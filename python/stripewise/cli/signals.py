@@ -36,7 +36,7 @@ HANDLERS: dict[int, Callable[[int, FrameType | None], object]] = {
 
 
 def end_at_once() -> None:
-    """Both end the process from here on, until a verb begins (`OneLineErrors`). Who had one ignored before us, as
+    """Both end the process from here on, until a verb begins (`WithColumns.invoke`). Who had one ignored before us, as
     nohup has SIGHUP, has reasons.
     """
     for number, by_default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):

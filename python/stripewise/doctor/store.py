@@ -19,7 +19,15 @@ from ..setup.remarks import on_one_device
 from ..store import Store, trust
 from ..store.config import RUN_DIR, StoreConfig, read_store
 from ..store.nameless import cure, nameless
-from ..store.room import READ_ONLY, READ_ONLY_CURE, SMALL_MEANS, room_bytes, small_targets
+from ..store.room import (
+    READ_ONLY,
+    READ_ONLY_CURE,
+    SMALL_MEANS,
+    UNWRITABLE,
+    UNWRITABLE_CURE,
+    room_bytes,
+    small_targets,
+)
 from ..units import format_size
 from .finding import Examined, Finding, bad, note, ok
 
@@ -153,7 +161,7 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
         room = room_bytes(store)
         free = sum(room.get(target.name, 0) for target in config.cluster.active)
         if free < FREE_MIN_BYTES:
-            yield bad(f"all targets together have {free >> 20} MiB free", "make room, or writes end with ENOSPC")
+            yield bad(f"all targets together have {format_size(free)} free", "make room, or writes end with ENOSPC")
             return
         yield ok(f"{format_size(free)} can be written")
         small = small_targets(store)
@@ -177,9 +185,7 @@ def _target(name: str, path: Path, away: str | None) -> Iterator[Finding]:
     if is_read_only(path):
         yield bad(f"target {name}: {path} {READ_ONLY}", READ_ONLY_CURE)
     elif not os.access(path, os.W_OK | os.X_OK):
-        yield bad(
-            f"target {name}: {path} may not be written by this user", "give permission, or programs cannot create files"
-        )
+        yield bad(f"target {name}: {path} {UNWRITABLE}", UNWRITABLE_CURE)
     if space.f_favail == 0 and space.f_files:
         yield bad(f"target {name}: {path} has no inode free", "remove files there, or nothing can be created")
 

@@ -92,7 +92,7 @@ def _decoded(
     try:
         return parse(content.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise raises(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+        raise raises(f"{path}: not {form}: not UTF-8 at byte {error.start}; save it as UTF-8, or {cure}") from error
     except (ValueError, RecursionError) as error:  # what both parsers raise is a ValueError
         raise raises(f"{path}: not {form}: {error or 'nested too deeply'}; {cure}") from error
 

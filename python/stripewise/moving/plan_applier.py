@@ -166,9 +166,10 @@ def missing_room(store: Store, message: str, layout: Sequence[Region], size: int
     needed = min(size, region.start + region.len) - region.start
     room = room_bytes(store)
     best = max(room, key=lambda name: room[name])
-    short = format_size(max(0, needed - room[best]))
     most = f"{best} has most, {format_size(room[best])}"
-    return f"It needs {format_size(needed)} on one target; {most}: {short} are missing"
+    if needed <= room[best]:
+        return f"It needs {format_size(needed)} on one target beside what moves there; {most}, in all"
+    return f"It needs {format_size(needed)} on one target; {most}: {format_size(needed - room[best])} are missing"
 
 
 def _lies_turned(store: Store, file: Wanted) -> str:

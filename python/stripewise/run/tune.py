@@ -36,7 +36,7 @@ from ..store.config import TUNE_LOCK
 from ..store.globs import escape, matches
 from ..store.kept import without_ids
 from ..store.traced import managed_advice, on_store, plain_advice
-from ..units import format_size
+from ..units import format_size, time_text
 from ..workload import Workload
 from ..workload.made import Made, made_in
 from ..workload.syncs import written_back
@@ -255,7 +255,7 @@ class Tuner:
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
         if baseline.mean.io_seconds < SHORT_S:
-            self._remark(f"the runs had {baseline.mean.io_seconds:.2f} s of I/O; longer ones tell more of layouts")
+            self._remark(f"the runs had {time_text(baseline.mean.io_seconds)} of I/O; longer ones tell more of layouts")
         if fastest is baseline or not fastest.beats(baseline):
             if len(layouts) > 1:
                 back = where_back(self.store, circle.before, baseline.plan)
@@ -431,8 +431,8 @@ class Tuner:
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             raise StoreError(
                 f"{changed[0]}{more}: the first run read it and changed what it had read, so the next one would begin "
-                f"from other data; give --reset CMD, which sets it back before each run, or --reset true where that "
-                f"changes nothing"
+                f"from other data; restore it, then give --reset CMD, which restores it before every run but the "
+                f"first, or --reset true where that changes nothing"
             )
 
     def _check_cache(self, run: str, workload: Workload, from_devices: int) -> None:

@@ -67,7 +67,7 @@ def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:
     for name, width in stripes:
         if width < GRANULE_BYTES or width % GRANULE_BYTES:
             raise UsageError(
-                f"{flag}: {width} bytes on '{name}' are not a multiple of 4096; the nearest one is "
+                f"{flag}: {width} bytes on '{name}' are not a positive multiple of 4096; the nearest one is "
                 f"{nearest_granules(width)}"
             )
     names = [name for name, _ in stripes]

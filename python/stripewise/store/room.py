@@ -35,6 +35,8 @@ SMALL_MEANS = (
 READ_ONLY, READ_ONLY_CURE = "is mounted read-only", "mount it for writing"
 #: So many targets on one file system are named.
 NAMES_SHOWN = 8
+#: The same of one that this user cannot write.
+UNWRITABLE, UNWRITABLE_CURE = "may not be written by this user", "give permission, or programs cannot create files"
 #: A store is full with no more than so many bytes free, and no more than such a part of all.
 FULL_BYTES, FULL = 64 << 20, 0.02
 
@@ -73,12 +75,15 @@ def known_room_bytes(
     return room
 
 
-def parted_text(targets: Iterable[Target]) -> list[str]:
-    """Which active targets are on one file system, so that each has a part of its room; a line of each file system."""
+def parted_text(targets: Iterable[Target], room: Mapping[str, int | None]) -> list[str]:
+    """Which active targets are on one file system, so that the room of each is a part of its; a line of each file
+    system. Not those that have less, by their capacity.
+    """
     on: dict[int, list[str]] = {}
     for target in targets:
         with contextlib.suppress(OSError):
-            if target.is_active:
+            free = room.get(target.name) or 0
+            if target.is_active and free and _left(target, free) > target.capacity_bytes / 1000:
                 on.setdefault(target.path.stat().st_dev, []).append(target.name)
     return [
         f"{', '.join(names[:NAMES_SHOWN])}{', ..' if len(names) > NAMES_SHOWN else ''} are on one file system: free is "
@@ -143,6 +148,16 @@ def read_only_targets(store: Store) -> dict[str, str]:
         target.name: f"target {target.name}: {target.path} {READ_ONLY}; {READ_ONLY_CURE}"
         for target in store.config.cluster.targets
         if target.state != "removed" and is_read_only(target.path)
+    }
+
+
+def unwritable_targets(store: Store) -> dict[str, str]:
+    """Active targets in which this user cannot make files, but for those mounted read-only, and what helps."""
+    read_only = read_only_targets(store)
+    return {
+        each.name: f"target {each.name}: {each.path} {UNWRITABLE}; {UNWRITABLE_CURE}"
+        for each in store.config.cluster.active
+        if each.name not in read_only and each.path.is_dir() and not os.access(each.path, os.W_OK | os.X_OK)
     }
 
 

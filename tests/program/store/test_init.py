@@ -118,7 +118,7 @@ def test_directories_become_a_measured_store_whose_cluster_is_told_in_comments(s
     assert read_cluster(scratch / "me/store").targets == cluster.targets
     (warning,) = [text for text in said["warnings"] if "share" in text]
     assert warning.startswith("d0 and d1 share") and "one free space" in warning and "--emulate" in warning
-    assert "8.0 MiB" in result.err and "for 1 s" in result.err and said["next"].startswith("stripewise store add ")
+    assert "8.0 MiB" in result.err and "up to 1 s" in result.err and said["next"].startswith("stripewise store add ")
     stripewise("doctor", "--store", scratch / "me/store")
     assert "sound" in stripewise("store", "fsck", scratch / "me/store").out
     assert tree(directories[0]) == ["stripewise-store", "stripewise-store/stripewise-target"]

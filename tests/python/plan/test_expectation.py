@@ -55,7 +55,7 @@ def test_simulated_runs_are_the_headline_and_the_interval_is_the_bounds(tmp_path
     )
     more = " ".join(" ".join(rest).split())
     assert (
-        "bound 7.50 work of the busiest target, without queueing" in more
+        "bound 7.50 work of the busiest target, or of all requests alone" in more
         and "6.75 to 9.25 with nine chances in ten" in more
     )
     assert "request model 8.00 sum of the costs of all requests" in more and "measured by tune" not in more

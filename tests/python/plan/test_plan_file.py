@@ -47,12 +47,14 @@ def test_a_reason_says_why_a_place_that_would_be_busy_for_less_was_not_taken():
     here = Place("one hdd", 0.4, 0.2, 0.1)
     others = [Place("6 mixed", 0.9, 0.1, 0.0), Place("2 ssd", 0.01, 0.1, 0.3), Place("one ssd", 0.02, 0.3, 0.1)]
     assert with_seconds("4 reads: whole on hdd0", here, others) == (
-        "4 reads: whole on hdd0, busy for 400 ms (2 ssd: 10 ms, but its room goes to what gains more; "
+        "4 reads: whole on hdd0, busy for up to 400 ms (2 ssd: 10 ms, but its room goes to what gains more; "
         "one ssd: 20 ms, but its time goes to what gains more)"
     )
     cheap = Place("one ssd", 0.02, 0.1, 0.1)
     assert with_seconds("4 reads", here, [cheap]).endswith("20 ms, but all regions together are quicker so)")
-    assert with_seconds("4 reads", cheap, [here], several=True) == "4 reads, the busiest for 20 ms (one hdd: 400 ms)"
+    assert (
+        with_seconds("4 reads", cheap, [here], several=True) == "4 reads, the busiest for up to 20 ms (one hdd: 400 ms)"
+    )
     assert found("busy for")["busy for"].text
 
 

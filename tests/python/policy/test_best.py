@@ -310,7 +310,7 @@ def test_a_plan_tells_what_is_proven_and_survives_its_file():
     assert again.expected == expected
     assert check_plan(again, on, "plan.json") == []
     reasons = [region.reason for region in plan.files[0].regions[:-1]]
-    assert all(" busy for " in reason or "hardly a request" in reason for reason in reasons)
+    assert all(" busy for up to " in reason or "hardly a request" in reason for reason in reasons)
     # Which kind of server a region would be busy for longer is told by its requests alone.
     swifter = [reason for reason in reasons if "whole on ssd" in reason]
     assert swifter and all("(one hdd: " in reason and ", but " not in reason for reason in swifter)
@@ -326,13 +326,15 @@ def test_a_reason_tells_what_the_run_asked_in_whole_numbers_and_what_a_likely_on
         places = [Place("one ssd", 0.5, 1.0, 3.0), Place("one hdd", 2.0, 1.5, 0.0)]
         return _reason("whole on ssd0", traced, mean, here, places, stripes)
 
-    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, busy for 500 ms (one hdd: 2 s)"
-    assert told(traced, mean, 0, 2).endswith(", the busiest for 250 ms (one hdd: 2 s)")
-    assert told(traced, mean, 1).endswith(", busy for 2 s (one ssd: 500 ms, but its room goes to what gains more)")
+    assert told(traced, mean) == "24.0 MiB read in 184 accesses: whole on ssd0, busy for up to 500 ms (one hdd: 2 s)"
+    assert told(traced, mean, 0, 2).endswith(", the busiest for up to 250 ms (one hdd: 2 s)")
+    assert told(traced, mean, 1).endswith(
+        ", busy for up to 2 s (one ssd: 500 ms, but its room goes to what gains more)"
+    )
     assert told(traced, mean, None) == "24.0 MiB read in 184 accesses: whole on ssd0"
     assert told(traced * 0, mean) == (
-        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, busy for 500 ms "
-        "(one hdd: 2 s)"
+        "not used in the traced run, 205.5 KiB read in 8.6 accesses in a likely one: whole on ssd0, busy for up to "
+        "500 ms (one hdd: 2 s)"
     )
     assert told(traced * 0, mean * 0) == "whole on ssd0: hardly a request expected"
 

@@ -42,5 +42,5 @@ def test_the_reason_of_other_devices_is_told_and_files_that_are_made_anew_have_t
 def test_of_many_files_and_reasons_the_others_are_counted() -> None:
     regions = [RegionPlan(n * MIB, MIB, (("s0", 4096 * (n + 1)),), reason=f"why {n}") for n in range(9)]
     lines = list(kept_layout(plan(*(file(f"/f{n}", *regions) for n in range(5)))))
-    assert f"and {5 - FILES_SHOWN} smaller file(s)" in lines and "  and 6 more reason(s)" in lines
+    assert f"and {5 - FILES_SHOWN} further file(s), none larger" in lines and "  and 6 more reason(s)" in lines
     assert len(lines) < 24

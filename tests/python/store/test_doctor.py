@@ -257,7 +257,7 @@ def test_a_target_that_is_not_mounted_is_named(made):
 
 def test_a_store_without_room_is_told_and_a_target_with_little_named(made, monkeypatch):
     monkeypatch.setattr(store, "room_bytes", lambda _: {"t0": 1 << 20, "t1": 1 << 20})
-    assert "2 MiB free" in worst(store.targets_are_usable(Examined(made))).what
+    assert "2.0 MiB free" in worst(store.targets_are_usable(Examined(made))).what
     monkeypatch.setattr(store, "room_bytes", lambda _: {"t0": 1 << 20, "t1": 1 << 30})
     monkeypatch.setattr(store, "small_targets", lambda _: {"t0": 1 << 20})
     told = [f for f in store.targets_are_usable(Examined(made)) if f.level is Level.NOTE]

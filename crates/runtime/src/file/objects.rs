@@ -339,7 +339,13 @@ impl File {
         if errno != Errno(libc::EEXIST) {
             let path =
                 self.store().and_then(Attached::view).ok().and_then(|view| view.target(target as usize)).map_or(&b""[..], |target| target.path);
-            log::say(b"an object could not be created on this target", path);
+            let text: &[u8] = match errno.0 {
+                libc::EACCES | libc::EPERM | libc::EROFS => {
+                    b"this target cannot be written, so no object was created there ('stripewise doctor' says more)"
+                }
+                _ => b"an object could not be created on this target",
+            };
+            log::say(text, path);
         }
     }
 

@@ -13,6 +13,7 @@ from ...errors import PlanError, StoreError
 from ...moving.mover_session import MoverSession
 from ...moving.plan_follower import NOT_THERE, PlanFollower, Result, clock_of, plan_digest
 from ...moving.schedule import Schedule, limited_targets, parse_windows
+from ...moving.strangers import check_no_strangers
 from ...plan import Plan, read_plan
 from ...plan.check import check_plan
 from ...store import Store
@@ -62,6 +63,8 @@ def migrate(
     decided = read_plan(plan)
     for remark in _checked(decided, opened, plan, clock.missing_ok):
         _complain(remark)
+    if not clock.missing_ok:
+        check_no_strangers(opened, decided, plan)
     schedule = Schedule(decided, limited_targets(opened.config.cluster), chosen, min_gain)
     digest = plan_digest(plan)
     begun, resumed_after_s = clock_of(opened.root, digest, clock.start_at, clock.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +69,7 @@ def _print(said: dict[str, Any], json: bool) -> None:
     typer.echo(
         f"{said['verb']} (process {said['pid']}): {said['state']}"
         + (f", window {said['window']}" if said.get("window") is not None else "")
-        + f", {format_size(said.get('done_bytes', 0))} of {format_size(said.get('total_bytes', 0))} copied"
+        + f", {_copied_text(said)}"
         + (f", {left:.0f} s left" if left and said["alive"] else "")
     )
     if said["state"] == "killed":
@@ -76,10 +77,21 @@ def _print(said: dict[str, Any], json: bool) -> None:
     if (moving := said.get("moving")) is not None and said["alive"]:
         size = format_size(moving["bytes"])
         typer.echo(f"current move: {printable(moving['file'])}, {size} at offset {moving['start']}")
-    if said.get("baseline_s"):
+    # Of a window in which no program did any I/O there is none.
+    if said.get("baseline_s") and said.get("latency_s"):
+        duty = f", which copies {100 * said['duty']:.0f} % of the time" if said["alive"] else ""
         typer.echo(
             f"I/O latency of programs: {shown(1e3 * said['latency_s'], 3)} ms, {shown(1e3 * said['baseline_s'], 3)} ms "
-            f"without the mover, which copies {100 * said['duty']:.0f} % of the time"
+            f"without the mover{duty}"
         )
     with contextlib.suppress(KeyError):
         typer.echo(f"longest pause of writers: {1e3 * said['frozen_max_s']:.1f} ms")
+
+
+def _copied_text(said: Mapping[str, Any]) -> str:
+    """What a mover has copied, of a plan with windows in the last of them that moves something, and in all."""
+    done, total = (format_size(said.get(key, 0)) for key in ("done_bytes", "total_bytes"))
+    if "moved_bytes" not in said:
+        return f"{done} of {total} copied"
+    of = f"{done} of {total} copied in this window, " if said["alive"] and said.get("total_bytes") else ""
+    return f"{of}{said.get('moves', 0):,} move(s), {format_size(said['moved_bytes'])} in all"

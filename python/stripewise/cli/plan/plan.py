@@ -78,7 +78,7 @@ WINDOWS_SHOWN = 12
 def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: Iterable[str]) -> None:
     """The plan for people; `whole` says where all of its regions stand, `gains` are the lines of what it gains."""
     typer.echo(wrapped(printable(title)))
-    _print_regions(plan, whole)
+    _print_regions(plan, set(summary.target_bytes), whole)
     held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
     _print_lines(aligned(("target", "bytes"), held))
     if plan.replicas is not None:
@@ -90,7 +90,7 @@ def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: 
     _print_windows(summary)
 
 
-def _print_regions(plan: Plan, whole: str) -> None:
+def _print_regions(plan: Plan, targets: set[str], whole: str) -> None:
     """Where the plan puts the largest files to begin with."""
     order = sorted(plan.files, key=lambda file: -file.size)
     for file in order[:FILES_SHOWN]:
@@ -98,13 +98,13 @@ def _print_regions(plan: Plan, whole: str) -> None:
         typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {counted}")
         _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
     if order:
-        is_equal = plan.policy == Default.name
-        where = "on all targets that have room" if is_equal else "on targets that are not SSDs where there are any"
+        is_everywhere = targets <= {name for name, _ in order[0].regions[-1].stripes}
+        where = "on all targets that have room" if is_everywhere else "on targets that are not SSDs where there are any"
         typer.echo(wrapped(f"growth: what files get behind their last planned region later, {where}"))
     more = len(order) - FILES_SHOWN
     regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
     if more > 0:
-        typer.echo(f"and {more:,} smaller file(s) with {regions:,} region(s)")
+        typer.echo(f"and {more:,} further file(s), none larger, with {regions:,} region(s)")
     if more > 0 or any(len(file.regions) > ROWS_SHOWN for file in order):
         typer.echo(wrapped(f"all regions: {whole}"))
 
@@ -425,6 +425,8 @@ def plan(
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
         once = "its targets are back" if lost else "there is room for it" if crowded else ""
         then = then.replace("next: ", f"next, once {once}: ", 1) if once else then
+        if asked.store is None and not why and any(file.id is None for file in made.files):
+            then += ", which has its files ('stripewise store adopt' brings plain ones in)"
         is_nothing = made.leave and made.replicas is None
         typer.echo(f"{output}: written; {'apply would move nothing' if is_nothing else then}")
         if summary.later_moves and not why:

@@ -43,7 +43,7 @@ def kept_layout(
         if len(bytes_of) > REASONS_SHOWN:
             yield f"  and {len(bytes_of) - REASONS_SHOWN:,} more reason(s)"
     if len(order) > FILES_SHOWN:
-        yield f"and {len(order) - FILES_SHOWN:,} smaller file(s)"
+        yield f"and {len(order) - FILES_SHOWN:,} further file(s), none larger"
 
 
 def _told(reasons: Sequence[tuple[str, int]], kinds: Mapping[str, set[str]]) -> list[tuple[str, int]]:

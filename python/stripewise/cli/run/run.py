@@ -16,7 +16,8 @@ from ...doctor import program
 from ...errors import PlanError, UsageError
 from ...moving.kept_plan import kept_plan_followed
 from ...moving.mover_process import MoverBeside, mover_process
-from ...plan import Plan
+from ...moving.strangers import check_no_strangers
+from ...plan import Plan, read_plan
 from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
@@ -149,6 +150,7 @@ def run(
     root = None if opened is None else opened.root
     if opened and migrate:
         check_untuned(opened.root)
+        check_no_strangers(opened, read_plan(migrate), migrate, manage or [])
     logs = None if trace is None else trace_directory(trace)
     followed = _followed(opened, command, kept, bool(manage)) if opened and kept.follow and migrate is None else None
     env = runner.environment(

@@ -20,6 +20,7 @@ from ...store.room import (
     parted_text,
     read_only_targets,
     small_targets,
+    unwritable_targets,
     used_bytes,
 )
 from ...units import format_size
@@ -73,7 +74,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         )
     made.add_row("all", "", format_size(sum(used.values())), format_size(free), _percent(sum(used.values()), free), "")
     stdout().print(made)
-    for line in parted_text(target for target in targets if room[target.name]):
+    for line in parted_text(targets, room):
         typer.echo(wrapped(printable(line)))
     for target in targets:
         if rows[target.name]["away"]:
@@ -81,6 +82,8 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
             if target.is_active:
                 lays = f"'stripewise store drain {store} {target.name}' lays them elsewhere"
                 typer.echo(printable(f"new files, which take a part of every target, fail until then; {lays}"))
+    for why in unwritable_targets(opened).values():
+        typer.echo(wrapped(printable(why)))
     for why in read_only.values():
         typer.echo(wrapped(printable(f"{why}; what lies there can be read, new files go to the others until then")))
     if copies:

@@ -10,6 +10,7 @@ import typer
 from ...errors import StoreError, UsageError
 from ...moving.trial import cure_of, cut_short
 from ...store import Store
+from ...store.room import unwritable_targets
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, standing
 from . import upkeep
@@ -78,6 +79,8 @@ def fsck(
             typer.echo(printable(line))
         if killed:
             typer.echo(printable(f"remark: {killed}; {cure_of(opened.root)}"))
+        for why in unwritable_targets(opened).values():
+            typer.echo(printable(f"remark: {why}"))
     # Warnings are said and no failure: nothing is lost or ambiguous.
     errors = int(found.get("errors", 0 if found.get("repaired") else len(problems)))
     if errors:

@@ -92,6 +92,13 @@ def _key(kept: KeptPlan, places: Sequence[str]) -> list[str]:
     return [printable(kept.application), str(kept.processes), *(printable(kept.directory) or "-" for _ in places)]
 
 
+def _expected_text(plan: Plan) -> str:
+    """By what factor a plan is expected to be faster than def, with its copies where it has some."""
+    if plan.replicas is not None and plan.replicas.gain is not None:
+        return f"{plan.replicas.gain:.2f} x def, with copies"
+    return f"{range_text(plan.expected)} x def"
+
+
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
     """List the plans that a store keeps."""
     config = read_store(store)
@@ -106,7 +113,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             "plan": str(config.root / kept.plan),
         }
         try:
-            summary = summary_of(read_kept(config.root, kept))
+            plan = read_kept(config.root, kept)
+            summary = summary_of(plan)
         except PlanError as error:
             rows.append({**row, "error": str(error)})
             made.add_row(*_key(kept, places), "cannot be read", "-", "-", "-", "-")
@@ -121,7 +129,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             summary.policy,
             f"{summary.files:,}",
             str(len(summary.windows)),
-            f"{range_text(summary.expected)} x def",
+            _expected_text(plan),
             "-" if summary.expected.measured_gain is None else f"{summary.expected.measured_gain:.2f} x def",
         )
     if json:

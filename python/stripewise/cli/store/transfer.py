@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from ...cluster.described import describes
 from ...errors import InUseError, StoreError, StripewiseError, UsageError
 from ...moving.mover_status import check_idle
 from ...store import Store, transfer
-from ...store.config import check_untuned
+from ...store.config import check_untuned, manages
 from ...store.copies.build import is_container
 from ...store.copies.listed import copies_of
 from ...units import format_size, parse_size
@@ -77,7 +78,9 @@ def _said(work: Work, result: dict[str, Any]) -> str:
         if result.get(key):
             return f"{already}; nothing is to be done"
     copies = f"; {work.without_copies}" if result.get("dropped_copies") else ""
-    return f"{work.word}, {format_size(int(result['size']))}{copies}"
+    # Nothing else tells that programs without the library find no bytes at a place far from the store.
+    outside = "; outside of all that the store's rules manage, where new files stay plain" * bool(result.get("outside"))
+    return f"{work.word}, {format_size(int(result['size']))}{copies}{outside}"
 
 
 def _stands(paths: list[Path], begun: int, done: int, work: Work) -> str:
@@ -139,7 +142,9 @@ def adopt(
     def come_in(path: Path) -> dict[str, Any]:
         if path.is_dir() and not path.is_symlink():
             raise StoreError(f"{path}: is a directory; -r {path} takes all plain files below it")
-        return transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
+        done = transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
+        place = os.path.join(os.path.realpath(path.parent), path.name)
+        return dict(done) | {"outside": not manages(opened.config.rules, place)}
 
     anew = "its copies as a plain file are dropped, 'stripewise replicate' makes them anew"
     each(paths, Work(come_in, "adopted", _is_managed, goes_on=not files, without_copies=anew), json)

@@ -37,13 +37,15 @@ def with_seconds(reason: str, here: Place, others: Sequence[Place], several: boo
     """
     told = sorted(others, key=lambda each: each.busy_s)[:TOLD]
     said = [f"{each.name}: {time_text(each.busy_s)}{_why_not(here, each)}" for each in told]
-    busy = f"{'the busiest' if several else 'busy'} for {time_text(here.busy_s)}"
+    busy = f"{'the busiest' if several else 'busy'} for up to {time_text(here.busy_s)}"
     return f"{reason}, {busy}" + (f" ({'; '.join(said)})" if said else "")
 
 
 def _why_not(here: Place, other: Place) -> str:
-    if other.busy_s > here.busy_s * (1 - SAME):
+    if other.busy_s > here.busy_s * (1 + SAME):
         return ""
+    if other.busy_s > here.busy_s * (1 - SAME):
+        return ", no less"
     if other.price <= here.price:
         return ", but all regions together are quicker so"
     return f", but its {'room' if other.room > other.time else 'time'} goes to what gains more"

@@ -21,6 +21,8 @@ from .problem import Posed
 
 #: Regions are priced in groups of so many.
 GROUP = 512
+#: Of servers of several classes.
+MIXED = "of several classes"
 
 
 def kinds(posed: Posed) -> list[str]:
@@ -31,7 +33,7 @@ def kinds(posed: Posed) -> list[str]:
             names.append(_headed(team.head.width))
             continue
         classes = {"ssd" if target.is_ssd else target.klass for target in team.members}
-        klass = classes.pop() if len(classes) == 1 else "mixed"
+        klass = classes.pop() if len(classes) == 1 else MIXED
         names.append(f"one {klass}" if team.is_one else f"{len(team.members)} {klass}")
     return names
 
@@ -133,5 +135,5 @@ def _group_of(posed: Posed, stripes: Stripes, classes: dict[str, str]) -> str:
     if is_headed(stripes, posed.ground.cluster, posed.ground.periods):
         return _headed(stripes[0][1])
     found = {classes[name] for name, _ in stripes}
-    klass = found.pop() if len(found) == 1 else "mixed"
+    klass = found.pop() if len(found) == 1 else MIXED
     return f"one {klass}" if len(stripes) == 1 else f"{len(stripes)} {klass}"
