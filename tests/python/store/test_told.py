@@ -24,7 +24,8 @@ def lab(tmp_path: Path) -> Path:
 
 
 def test_targets_whose_capacity_says_what_is_free_have_no_part_of_a_file_system(lab: Path) -> None:
-    assert "hdd2, hdd3, ssd0, ssd1 are on one file system: free is the part" in said("store", "df", lab / "store")
+    told = said("store", "df", lab / "store")
+    assert "hdd2, hdd3, ssd0, ssd1 are on one file system: free is the part" in told and "hdd1, hdd2" not in told, told
 
 
 def test_a_file_that_no_rule_brings_in_is_told_when_it_is_adopted(lab: Path) -> None:
