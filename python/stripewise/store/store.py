@@ -111,7 +111,10 @@ class Store:
             identity = self.resolve(file.path)
             if identity is None:
                 cure = "plan a trace of a run on this store"
-                if not os.path.lexists(file.path) and manages(self.config.rules, file.path):
+                if os.path.isfile(file.path) and not os.path.islink(file.path):
+                    words = ["stripewise", "store", "adopt", "--store", str(self.root), file.path]
+                    cure = f"it is a plain file, which comes in by '{shlex.join(words)}'; then {cure}"
+                elif not os.path.lexists(file.path) and manages(self.config.rules, file.path):
                     words = ["stripewise", "store", "template", "add", str(self.root), escape(file.path)]
                     cure = (
                         "none has that name now (removed since?): run the program again and plan, or give new files of "

@@ -39,6 +39,7 @@ def test_a_check_against_a_store_looks_at_its_targets_and_files(labs: tuple[Path
     plan = plan_of(tmp_path / "p.json", tmp_path / "one/f")
     assert "sound" in stripewise("plan", "--check", plan, "--store", one).output
     refused = stripewise("plan", "--check", plan, "--store", two, code=1).stderr
+    assert stripewise("apply", plan, "--store", two, code=1).stderr == refused
     assert f"is a plan for another store: {tmp_path}/one/f lies in {one}, not in {two}" in refused, refused
     assert f"stripewise apply {plan} --store {one}" in refused and refused.count("\n") == 1, refused
     refused = stripewise("plan", "--check", plan_of(plan, tmp_path / "one/f", "tape"), "--store", one, code=1).stderr

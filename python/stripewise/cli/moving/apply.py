@@ -19,6 +19,7 @@ from ...replicas.stored import planned
 from ...store import Store, templates
 from ...store.config import read_store
 from ...store.globs import escape, matches
+from ...store.plans import check_files
 from ...units import format_size
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
@@ -54,6 +55,8 @@ def apply(
         raise PlanError(f"{plan}: {why}; plan with another policy (best), or apply it with --anyway")
     opened = Store(store)
     # First, for what else is wrong with a plan of another store tells little.
+    # First, for what else is wrong with a plan of another store tells little.
+    check_files(opened, decided, plan)
     ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")

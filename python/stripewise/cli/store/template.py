@@ -57,8 +57,11 @@ def layout_text(layout: Layout | None) -> str:
     if layout is None:
         return "a layout that cannot be read"
     first, *others = layout.regions
-    more = f" in the first {format_size(first.len)}, and {len(others):,} further region(s)" if others else ""
-    return stripes_text(first.stripes) + more
+    if not others:
+        return stripes_text(first.stripes)
+    (name, width), *rest = first.stripes
+    where = f"whole on {name}" if not rest and width >= first.len else stripes_text(first.stripes)
+    return f"{where} in the first {format_size(first.len)}, and {len(others):,} further region(s)"
 
 
 def _warnings(small: Mapping[str, int], layout: Layout) -> Iterator[str]:
