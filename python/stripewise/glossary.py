@@ -138,7 +138,7 @@ WORDS: dict[str, Entry] = {
         "keep others, or what its policy says. Of a move: why it is made."
     ),
     "busy for": Entry(
-        "Of a reason by best: for how long at most the requests named keep the region's server busy, or the busiest of "
+        "Of a reason by best: for how long the requests named keep the region's server busy, or the busiest of "
         "its servers, every access paying its startup, which one that goes on where the last ended is spared; in "
         "brackets, for how long one server of another kind would be, or so many as are named. Of a region "
         "with moves: in all windows, as if it stayed."

@@ -9,19 +9,14 @@ from pathlib import Path
 from ..errors import StoreError
 from ..plan import Plan
 from ..store import Store
-from ..store.config import manages
-from ..store.globs import matches
+from ..store.plans import is_for
 
 
 def check_no_strangers(store: Store, plan: Plan, source: Path, manage: Sequence[str] = ()) -> None:
     """StoreError where a mover would wait in vain for all files of a plan: none is in the store, and neither its rules
     nor the globs `manage` bring one in.
     """
-    for file in plan.files:
-        brought = manages(store.config.rules, file.path) or any(matches(glob, file.path) for glob in manage)
-        if brought or store.resolve(file.path) is not None:
-            return
-    if plan.files:
+    if not is_for(store, plan, manage):
         first = plan.files[0].path
         adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), first])
         rest = f", nor are the {len(plan.files) - 1:,} others" if len(plan.files) > 1 else ""

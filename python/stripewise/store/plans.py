@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -136,10 +136,17 @@ def check_files(store: Store, plan: Plan, source: Path | str, is_kept: bool = Fa
     return remarks
 
 
-def is_for(store: Store, plan: Plan) -> bool:
-    """Whether any planned file is the store's, or would be when it is made: not so of a plan for its former place."""
+def is_for(store: Store, plan: Plan, manage: Sequence[str] = ()) -> bool:
+    """Whether any planned file is the store's, or would be when it is made, by its rules or the globs `manage` of a
+    run: not so of a plan for its former place.
+    """
     paths = [file.path for file in plan.files if file.path.startswith("/")]
-    return not paths or any(manages(store.config.rules, path) or store.resolve(path) is not None for path in paths)
+    return not paths or any(
+        manages(store.config.rules, path)
+        or any(matches(glob, path) for glob in manage)
+        or store.resolve(path) is not None
+        for path in paths
+    )
 
 
 def _more(paths: list[str]) -> str:

@@ -53,7 +53,7 @@ def test_a_reason_says_why_a_place_that_would_be_busy_for_less_was_not_taken():
     cheap = Place("one ssd", 0.02, 0.1, 0.1)
     assert with_seconds("4 reads", here, [cheap]).endswith("20 ms, but all regions together are quicker so)")
     assert (
-        with_seconds("4 reads", cheap, [here], several=True) == "4 reads, the busiest for up to 20 ms (one hdd: 400 ms)"
+        with_seconds("4 reads", cheap, [here], several=True) == "4 reads, the busiest for about 20 ms (one hdd: 400 ms)"
     )
     assert found("busy for")["busy for"].text
 

@@ -55,7 +55,6 @@ def apply(
         raise PlanError(f"{plan}: {why}; plan with another policy (best), or apply it with --anyway")
     opened = Store(store)
     # First, for what else is wrong with a plan of another store tells little.
-    # First, for what else is wrong with a plan of another store tells little.
     check_files(opened, decided, plan)
     ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):

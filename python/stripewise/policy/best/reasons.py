@@ -124,10 +124,10 @@ def _reason(where: str, traced: Float, mean: Float, here: int | None, places: Se
         said = f"not used in the traced run, {likely} in a likely one" if likely else ""
     if not said:
         return f"{where}: hardly a request expected"
-    if here is None:
+    # How often requests meet each of several stripes is not known here.
+    if here is None or stripes > 1:
         return f"{said}: {where}"
-    mine = replace(places[here], busy_s=places[here].busy_s / stripes)
-    return with_seconds(f"{said}: {where}", mine, [*places[:here], *places[here + 1 :]], stripes > 1)
+    return with_seconds(f"{said}: {where}", places[here], [*places[:here], *places[here + 1 :]])
 
 
 def as_other(chosen: Plan, plans: Sequence[Plan], windows: int, asked: PlanOptions) -> str:

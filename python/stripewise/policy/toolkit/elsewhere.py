@@ -37,7 +37,8 @@ def with_seconds(reason: str, here: Place, others: Sequence[Place], several: boo
     """
     told = sorted(others, key=lambda each: each.busy_s)[:TOLD]
     said = [f"{each.name}: {time_text(each.busy_s)}{_why_not(here, each)}" for each in told]
-    busy = f"{'the busiest' if several else 'busy'} for up to {time_text(here.busy_s)}"
+    # Requests that meet some stripes more often than others keep one server busy for longer.
+    busy = f"{'the busiest for about' if several else 'busy for up to'} {time_text(here.busy_s)}"
     return f"{reason}, {busy}" + (f" ({'; '.join(said)})" if said else "")
 
 
