@@ -125,7 +125,8 @@ def test_copies_of_a_plain_file_go_when_it_is_adopted(store: tuple[Store, Path])
     build(made, trace, *by_hand(other))
     said = stripewise("store", "adopt", "--store", made.root, path).out
     assert said == (
-        f"{path}: adopted, 4.0 MiB; its copies as a plain file are dropped, 'stripewise replicate' makes them anew\n"
+        f"{path}: adopted, 4.0 MiB; its copies as a plain file are dropped, 'stripewise replicate' makes them anew; "
+        "outside of all that the store's rules manage, where new files stay plain\n"
     )
     assert states(made) == {"other": "in use"}
     build(made, trace)

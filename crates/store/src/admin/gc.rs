@@ -11,7 +11,7 @@ use super::copies::list::{State, list};
 use super::copies::remove::clear;
 use super::error::{Context, Result, StoreError};
 use super::ids::id_text;
-use super::info::{current_size, links_in, resolve};
+use super::info::{links_in, resolve, size_at_least};
 use super::medium::{Kind, Lock};
 use super::metadata::container::{copies_dir, is_container};
 use super::metadata::journal::{self, Found};
@@ -252,7 +252,7 @@ impl Gc<'_> {
         let head = store.part(id, "head");
         let stat = store.medium.stat(&head).doing("look at", &head)?;
         let changed_s = stat.map_or(i64::MAX, |s| s.mtime_s.max(s.ctime_ns / 1_000_000_000));
-        let size = store.layout(id).and_then(|layout| current_size(store, id, &layout)).unwrap_or(0);
+        let size = store.layout(id).and_then(|layout| size_at_least(store, id, &layout)).unwrap_or(0);
         let found = self.elsewhere(id, name.as_deref())?;
         let age_s = store.medium.now_s().saturating_sub(changed_s);
         let mut orphan = Orphan {

@@ -15,7 +15,7 @@ use super::ids::{id_text, path_of};
 use super::medium::{Kind, Medium, read_small};
 use super::metadata::journal;
 use super::metadata::link::{names_file, parse_link_record, recorded};
-use super::metadata::size::recovered_size;
+use super::metadata::size::{recovered_size, size_by_what_is_there};
 use super::metadata::unlinked::was_unlinked;
 use super::objects;
 use super::spec::regions_json;
@@ -85,15 +85,28 @@ fn file_info(store: &Store<'_>, id: u64) -> FileInfo {
 /// # Errors
 /// Those of [`recovered_size`].
 pub fn current_size(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layout) -> Result<u64> {
+    if let Some(size) = size_in_ctl(store, id)? { Ok(size) } else { recovered_size(store, id, layout) }
+}
+
+/// As [`current_size`], but a lower bound where it is to be recovered and targets are away: for those who look after objects, and show no size.
+///
+/// # Errors
+/// Those of [`size_by_what_is_there`].
+pub fn size_at_least(store: &Store<'_>, id: u64, layout: &stripewise_layout::Layout) -> Result<u64> {
+    if let Some(size) = size_in_ctl(store, id)? { Ok(size) } else { size_by_what_is_there(store, id, layout) }
+}
+
+/// `None` where ctl is damaged, or of another boot.
+fn size_in_ctl(store: &Store<'_>, id: u64) -> Result<Option<u64>> {
     let boot = boot_words(&store.boot_id()?);
     if let Ok(map) = store.medium.ctl(&store.part(id, "ctl"), false)
         && map.ctl().is_valid()
         && map.ctl().boot_is(boot)
         && let Some(size) = map.ctl().sane_size()
     {
-        return Ok(size);
+        return Ok(Some(size));
     }
-    recovered_size(store, id, layout)
+    Ok(None)
 }
 
 /// Where a file's link was made.

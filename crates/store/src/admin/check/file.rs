@@ -15,14 +15,14 @@ use super::owners::check_parts;
 use super::state::Check;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
-use crate::admin::info::current_size;
+use crate::admin::info::size_at_least;
 use crate::admin::medium::{FsyncPoint, Kind, read_small};
 use crate::admin::metadata::container::is_container;
 use crate::admin::metadata::journal::{self, Found};
 use crate::admin::metadata::link::{called, parse_link_record};
 use crate::admin::metadata::publish::{make_objects, may_lack, objects_in, objects_of, objects_reached, remove_objects, targets_of};
 use crate::admin::metadata::ranges::stretches;
-use crate::admin::metadata::size::{head_size, open_ctl, recovered_size};
+use crate::admin::metadata::size::{head_size, open_ctl, size_by_what_is_there};
 use crate::admin::metadata::trash::{remove_file, to_trash};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::{Store, layout_error};
@@ -191,7 +191,7 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
     if missing.is_empty() {
         return Ok(false);
     }
-    let reached = objects_reached(store, id, layout, current_size(store, id, layout)?)?;
+    let reached = objects_reached(store, id, layout, size_at_least(store, id, layout)?)?;
     let reachable = objects_reached(store, id, layout, MAX_LOGICAL)?;
     let lost: Vec<ObjectId> = missing.intersection(&reached).copied().collect();
     for (target, plane) in &lost {
@@ -229,17 +229,17 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
         check.found(Severity::Info, "ctl-damaged", id, text, &format!("{}, or the next open, makes it anew", check.store.repair_command()), mends);
     }
     if !valid && !mends {
-        return recovered_size(store, id, layout);
+        return size_by_what_is_there(store, id, layout);
     }
     let current = if valid { store.medium.ctl(&path, false).doing("map", &path)?.ctl().boot_is(boot) } else { false };
     if !current && !mends {
-        return recovered_size(store, id, layout);
+        return size_by_what_is_there(store, id, layout);
     }
     let map = open_ctl(store, id, layout)?;
     let ctl = map.ctl();
     let head = head_size(store, id)?;
     if ctl.size() >= stripewise_layout::MAX_LOGICAL {
-        let size = recovered_size(store, id, layout)?;
+        let size = size_by_what_is_there(store, id, layout)?;
         let text = format!("{}: the size {} is past every layout", path.display(), ctl.size());
         if check.repair {
             ctl.set_size(size);

@@ -12,7 +12,7 @@ use stripewise_target::interface::{Object, Opening};
 use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
-use crate::admin::info::{current_size, link_path};
+use crate::admin::info::{link_path, size_at_least};
 use crate::admin::metadata::publish::{objects_of, objects_reached};
 use crate::admin::metadata::ranges::joined;
 use crate::admin::metadata::reader::{layout_bytes, view};
@@ -90,7 +90,7 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     let layout = store.layout(id)?;
     let bytes = layout_bytes(store, id)?;
     let table = view(store, id, &bytes)?.home();
-    let size = current_size(store, id, &layout)?;
+    let size = size_at_least(store, id, &layout)?;
     let before = load(store, id)?;
     let mut after = before.clone();
     let (objects, reached) = (objects_of(&layout), objects_reached(store, id, &layout, size)?);

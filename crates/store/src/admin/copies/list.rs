@@ -11,7 +11,7 @@ use super::spec::OnWriteJson;
 use super::{is_container_of, link_path, linked, marking, record_path};
 use crate::admin::error::{Context, Result};
 use crate::admin::ids::{id_text, path_of};
-use crate::admin::info::current_size;
+use crate::admin::info::size_at_least;
 use crate::admin::medium::{Kind, read_small};
 use crate::admin::metadata::container::{copies_dir, parse_name};
 use crate::admin::metadata::link::recorded;
@@ -157,7 +157,7 @@ fn info(store: &Store<'_>, name: String) -> Result<CopyInfo> {
 fn of_container(store: &Store<'_>, id: Option<u64>, info: &mut CopyInfo) -> bool {
     let Some(id) = id else { return false };
     info.container = id_text(id);
-    match store.layout(id).and_then(|layout| current_size(store, id, &layout)) {
+    match store.layout(id).and_then(|layout| size_at_least(store, id, &layout)) {
         Ok(bytes) => info.bytes = bytes,
         Err(_) => return false,
     }

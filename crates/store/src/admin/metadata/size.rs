@@ -29,8 +29,17 @@ pub fn head_size(store: &Store<'_>, id: u64) -> Result<u64> {
 /// The size as head and the objects tell it (the rule above).
 ///
 /// # Errors
-/// `Io`, `NotFound` when head is missing. A missing object counts as empty: fsck reports it.
+/// `Damaged` where a target of the layout's is away, `Io`, `NotFound` when head is missing. A missing object counts as empty: fsck reports it.
 pub fn recovered_size(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64> {
+    check_targets(store, id, layout)?;
+    size_by_what_is_there(store, id, layout)
+}
+
+/// As [`recovered_size`], but where targets are away no more than a lower bound: for those alone who say so.
+///
+/// # Errors
+/// `Io`, `NotFound` when head is missing.
+pub fn size_by_what_is_there(store: &Store<'_>, id: u64, layout: &Layout) -> Result<u64> {
     let path = store.part(id, "layout");
     let bytes = layout.encode().map_err(|e| crate::admin::store::layout_error(&path, e))?;
     let view = View::parse(&bytes).map_err(|e| crate::admin::store::layout_error(&path, e))?;
@@ -62,7 +71,7 @@ fn check_targets(store: &Store<'_>, id: u64, layout: &Layout) -> Result<()> {
 /// The control words of a file, brought up to date: made anew when missing or damaged, the size recovered after a power cut.
 ///
 /// # Errors
-/// `Damaged` where it is to be recovered and a target is away, `Io`, and those of [`recovered_size`].
+/// `Io`, and those of [`recovered_size`] where it is to be recovered.
 pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn CtlMap>> {
     let path = store.part(id, "ctl");
     let boot = boot_words(&store.boot_id()?);
@@ -78,7 +87,6 @@ pub fn open_ctl(store: &Store<'_>, id: u64, layout: &Layout) -> Result<Box<dyn C
     // A program that opens the file at the same time does the same, under the same lock: a size taken before its writes would cut them off.
     let _alone = store.lock_dir(id)?;
     if !ctl.is_valid() || !ctl.boot_is(boot) {
-        check_targets(store, id, layout)?;
         let size = recovered_size(store, id, layout)?;
         ctl.reset_move();
         let flags = if layout.phase == MovePhase::None { 0 } else { FLAG_TRUNCATING };
