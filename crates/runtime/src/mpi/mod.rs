@@ -255,6 +255,10 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
         (&raw mut (*call).status).write(core::ptr::null());
         (&raw mut (*call).served).write(0);
         (&raw mut (*call).start).write(now_ticks());
+        // Of other reads copies are asked first.
+        if op != Op::MpiRead as u32 || bits & (flags::SHARED | flags::NONBLOCKING) != 0 {
+            (*call).will_move();
+        }
     }
     1
 }
@@ -272,31 +276,12 @@ pub extern "C" fn sw_mpi_may_serve() -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sw_mpi_serve(call: *mut Call, buffer: *mut c_void, n: i64, datatype: Handle, result: *mut i32) -> i32 {
     // SAFETY: the caller's promise.
-    let call = unsafe { &mut *call };
-    let concerned = call.file.filter(|file| file.served.concerns(call.what as u32 & 0xffff, call.flags()));
-    let (Some(library), Some(file)) = (library::get(), concerned) else { return PASSED };
-    // Questions about a type that is none would end the program.
-    if let Some(error) = library.refuses(file.handle(), datatype) {
-        if call.flags() & flags::COLLECTIVE != 0 {
-            return PASSED;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { *result = error };
-        return REFUSED;
+    let (call, result) = unsafe { (&mut *call, &mut *result) };
+    let how = redirect::serve(call, buffer, n, datatype, result);
+    if how == PASSED {
+        call.will_move();
     }
-    let work = || {
-        let etype_bytes = file.etype_bytes.load(Relaxed).max(1);
-        let bytes = bytes_of(library, n, datatype).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(etype_bytes))?;
-        let at = u64::try_from(call.at).ok().filter(|_| !buffer.is_null())?;
-        file.served.read(at, bytes, buffer.cast(), || describe::is_dense(library, datatype))?;
-        if call.flags() & flags::IMPLICIT_OFFSET != 0 {
-            let from = (at / etype_bytes) as i64;
-            file.served.move_pointer(library, file.handle(), from, from + (bytes / etype_bytes) as i64)?;
-        }
-        Some(bytes)
-    };
-    call.served = work().unwrap_or(0);
-    if call.served > 0 { SERVED_WHOLE } else { PASSED }
+    how
 }
 
 /// The status that the call is given.
@@ -347,6 +332,7 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
     let end = now_ticks();
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
+    call.has_moved();
     if let Some(library) = library::get() {
         if result == 0 && call.served > 0 {
             // SAFETY: the status that `sw_mpi_status` has given.
@@ -356,7 +342,7 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
         let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };
         let place = u64::try_from(call.at).ok().filter(|_| call.flags() & flags::SHARED == 0 && call.file.is_some());
         let mut done = asked as i64;
-        if call.flags() & flags::NONBLOCKING != 0 {
+        if call.flags() & flags::NONBLOCKING != 0 && is_traced() {
             let number = requests::new_number();
             done = i64::from(number);
             if result == 0 {
@@ -479,6 +465,7 @@ pub unsafe extern "C" fn sw_mpi_sought(call: *mut Call, result: i32, whence: i32
     let end = now_ticks();
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
+    call.has_moved();
     let whence = library::get().map_or(0, |library| library.whence(whence));
     call.put(result, end, (call.at != i64::MIN).then_some(call.at as u64), whence, 0);
     leave();

@@ -1,9 +1,10 @@
 //! Reads of MPI files whose file has copies (`crate::copies`): a view's ranges are looked up one by one, before the MPI library sieves or exchanges
 //! them, and what stands side by side in the copies is one read. All of a call's bytes come from copies, or none.
 
-use super::describe::Described;
-use super::library::{Handle, Library};
+use super::describe::{self, Described};
+use super::library::{self, Handle, Library};
 use super::room::Room;
+use super::{Call, PASSED, REFUSED, SERVED_WHOLE, bytes_of};
 use crate::base::lock::Lock;
 use crate::base::vector::{Buffers, REQUEST_MAX};
 use crate::copies::{self, Counted, managed};
@@ -11,6 +12,7 @@ use crate::gate;
 use crate::io;
 use crate::open::{of_copied, of_fd};
 use crate::trace;
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 use stripewise_store::copies::MANAGED_DEV;
 use stripewise_trace::clock::now_ticks;
@@ -30,6 +32,8 @@ pub struct Served {
     readers: AtomicU32,
     /// Of who moves the individual pointer.
     pointer: Lock,
+    /// Calls that are on their way in the MPI library, which moves it by itself.
+    movers: AtomicU32,
 }
 
 /// Which bytes of the file are the view's data.
@@ -46,6 +50,8 @@ const STRETCHES_MIN: u64 = 16;
 const STRETCH_BYTES: u64 = 4096;
 /// Ranges of one call that are recorded one by one; a call of more stands in the mpi layer alone.
 const RECORDED_MAX: usize = 4096;
+/// Beside a call's operation and flags: it is one of `movers`.
+const MOVES: u64 = 1 << 63;
 /// Words of a room that hold the view itself.
 const BEFORE: usize = core::mem::size_of::<View>().div_ceil(8);
 
@@ -61,6 +67,7 @@ impl Served {
             view: AtomicPtr::new(core::ptr::null_mut()),
             readers: AtomicU32::new(0),
             pointer: Lock::new(),
+            movers: AtomicU32::new(0),
         }
     }
 
@@ -70,6 +77,7 @@ impl Served {
         self.put(if fd == 0 { core::ptr::null_mut() } else { whole() });
         self.dev.store(dev, Relaxed);
         self.ino.store(ino, Relaxed);
+        self.movers.store(0, Relaxed);
         self.fd.store(fd, Release);
     }
 
@@ -84,10 +92,11 @@ impl Served {
         self.fd.load(Relaxed) != 0
     }
 
-    /// Whether a call is one that copies can serve, or that says which.
+    /// Whether a call is one that copies can serve, that says which, or that moves the pointer of those.
     pub fn concerns(&self, op: u32, bits: u32) -> bool {
         let is_read = op == Op::MpiRead as u32 && bits & (flags::SHARED | flags::NONBLOCKING) == 0;
-        self.has_copies() && (is_read || op == Op::View as u32 || op == Op::MpiClose as u32)
+        let moves = bits & flags::IMPLICIT_OFFSET != 0;
+        self.has_copies() && (is_read || moves || op == Op::View as u32 || op == Op::MpiClose as u32)
     }
 
     /// Another view: where it begins, and its filetype; none: not understood, so nothing is redirected by it.
@@ -116,9 +125,12 @@ impl Served {
         done
     }
 
-    /// Moves the individual pointer on behind what was read; none: another thread has moved it, so this one's bytes are others.
+    /// Moves the individual pointer on behind what was read; none: another thread has moved it, or may be about to, so this one's bytes may be others.
     pub fn move_pointer(&self, library: &Library, handle: Handle, from: i64, to: i64) -> Option<()> {
         let _held = self.pointer.lock()?;
+        if self.movers.load(SeqCst) != 0 {
+            return None;
+        }
         library.move_pointer(handle, from, to)
     }
 
@@ -162,6 +174,52 @@ impl Served {
             view.record(&copies, fd, (at, bytes), (start, now_ticks()));
         }
         Some(())
+    }
+}
+
+/// Serves a read (`sw_mpi_serve`).
+pub(super) fn serve(call: &mut Call, buffer: *mut c_void, n: i64, datatype: Handle, result: &mut i32) -> i32 {
+    let concerned = call.file.filter(|file| file.served.concerns(call.what as u32 & 0xffff, call.flags()));
+    let (Some(library), Some(file)) = (library::get(), concerned) else { return PASSED };
+    // Questions about a type that is none would end the program.
+    if let Some(error) = library.refuses(file.handle(), datatype) {
+        if call.flags() & flags::COLLECTIVE != 0 {
+            return PASSED;
+        }
+        *result = error;
+        return REFUSED;
+    }
+    let work = || {
+        let etype_bytes = file.etype_bytes.load(Relaxed).max(1);
+        let bytes = bytes_of(library, n, datatype).filter(|bytes| *bytes > 0 && bytes.is_multiple_of(etype_bytes))?;
+        let at = u64::try_from(call.at).ok().filter(|_| !buffer.is_null())?;
+        file.served.read(at, bytes, buffer.cast(), || describe::is_dense(library, datatype))?;
+        if call.flags() & flags::IMPLICIT_OFFSET != 0 {
+            let from = (at / etype_bytes) as i64;
+            file.served.move_pointer(library, file.handle(), from, from + (bytes / etype_bytes) as i64)?;
+        }
+        Some(bytes)
+    };
+    call.served = work().unwrap_or(0);
+    if call.served > 0 { SERVED_WHOLE } else { PASSED }
+}
+
+impl Call {
+    /// Before the MPI library moves the individual pointer by itself, which it looks at and moves at once, and we in two steps: who is between them is waited
+    /// for, and nobody takes them before [`Call::has_moved`]. A call that is left by a jump leaves it so, and what reads by the pointer is not redirected.
+    pub(super) fn will_move(&mut self) {
+        if let Some(file) = self.file.filter(|file| self.flags() & flags::IMPLICIT_OFFSET != 0 && file.served.has_copies()) {
+            self.what |= MOVES;
+            file.served.movers.fetch_add(1, SeqCst);
+            drop(file.served.pointer.lock());
+        }
+    }
+
+    /// The call has returned.
+    pub(super) fn has_moved(&self) {
+        if let Some(file) = self.file.filter(|_| self.what & MOVES != 0) {
+            file.served.movers.fetch_sub(1, SeqCst);
+        }
     }
 }
 
