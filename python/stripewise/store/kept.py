@@ -16,12 +16,13 @@ from .. import native
 from ..errors import PlanError, StoreError
 from ..files.fields import read_json
 from ..files.parts import read_part, replace_part
-from ..layout import to_indexes
-from ..plan import FilePlan, Plan, plan_from_json
+from ..layout import Layout, to_indexes
+from ..plan import FilePlan, Plan, RegionPlan, plan_from_json
 from ..plan.application import is_respelled, is_run_by, processes_of
 from ..plan.check import check_plan, undo_drain
 from .config import KeptPlan, StoreConfig
 from .globs import escape
+from .substitute import on_active
 
 #: So many of its files get rules, the largest ones, with so many regions: a program reads them all when it begins.
 PLAN_RULES_MAX = 1024
@@ -45,6 +46,28 @@ def read_kept(root: Path, kept: KeptPlan) -> Plan:
         return plan_from_json(read_json(path, PlanError, "a plan", root), path)
     except PlanError as error:
         raise PlanError(f"{error}, or keep one anew for {kept.title}, or forget it (store plan rm)") from error
+
+
+def read_followed(config: StoreConfig, kept: KeptPlan) -> Plan:
+    """The plan as runs follow it: what its files grow by, behind what was planned, goes to targets in use alone.
+
+    Raises as `read_kept`.
+    """
+    plan = read_kept(config.root, kept)
+    return replace(plan, files=tuple(_growing_on_active(file, config) for file in plan.files))
+
+
+def _growing_on_active(file: FilePlan, config: StoreConfig) -> FilePlan:
+    if not any(_is_growth(file, region) for region in file.regions[-1:]):
+        return file
+    *planned, growth = file.regions
+    (region,) = on_active(Layout((growth.region,)), config.cluster).regions
+    return replace(file, regions=(*planned, replace(growth, stripes=region.stripes)))
+
+
+def _is_growth(file: FilePlan, region: RegionPlan) -> bool:
+    """Whether it is the last region, and begins behind what was planned."""
+    return region is file.regions[-1] and region.start >= file.size
 
 
 def pick(
@@ -112,7 +135,7 @@ def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
 
     Raises PlanError where it cannot be followed: it cannot be read, or is for targets that the store has no more.
     """
-    plan = read_kept(config.root, kept)
+    plan = read_followed(config, kept)
     path = config.root / kept.plan
     check_followed(config, plan, path)
     try:
@@ -153,8 +176,8 @@ def check_followed(config: StoreConfig, plan: Plan, path: Path) -> None:
 
 
 def targets_named(plan: Plan) -> dict[str, None]:
-    """The targets that a plan lays something out on, now or later."""
-    cycles = [region.stripes for file in plan.files for region in file.regions]
+    """The targets that a plan lays something out on, now or later; what its files grow by may go elsewhere."""
+    cycles = [region.stripes for file in plan.files for region in file.regions if not _is_growth(file, region)]
     cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
     return {name: None for cycle in cycles for name, _ in cycle}
 

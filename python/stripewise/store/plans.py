@@ -17,7 +17,7 @@ from ..plan.application import application_of, directory_of, working_directory
 from ..plan.check import check_plan
 from .config import PLANS_DIR, KeptPlan, StoreConfig, manages, read_store
 from .globs import matches
-from .kept import check_followed, prepare, read_kept, ruled, targets_named, without_ids
+from .kept import check_followed, prepare, read_followed, read_kept, ruled, targets_named, without_ids
 from .placed import is_plain
 from .rewrite import changing, write_changed
 from .store import Store
@@ -177,7 +177,7 @@ def that_name(config: StoreConfig, target: str) -> list[KeptPlan]:
 def suspended(config: StoreConfig, kept: KeptPlan) -> str:
     """Why runs do not follow a kept plan now, with the way back; empty where they do."""
     try:
-        check_followed(config, read_kept(config.root, kept), config.root / kept.plan)
+        check_followed(config, read_followed(config, kept), config.root / kept.plan)
     except PlanError as error:
         return str(error)
     return ""

@@ -283,6 +283,23 @@ def test_a_plan_for_a_draining_target_is_named_by_the_drain_and_followed_again_o
     assert "is not followed" not in store.run(*copy, file).err and targets_of(store, file) == {"t1"}
 
 
+def test_a_plan_whose_files_would_only_grow_on_a_draining_target_is_followed(make_store: Maker) -> None:
+    store = make_store(dirs(3), regions=ON["t0"])
+    file, copy = store.data / "f", ("cp", "/etc/passwd")
+    growth = region(1024, 1024, stripes(("t2", 64), ("t0", 64)))
+    plan = store.plan(store.base / "p.json", file, [region(0, 1024, stripes(("t1", 64))), growth], MIB)
+    stripewise("store", "plan", "add", store.root, plan, "--application", shlex.join([*copy, str(file)]))
+    for way in ([], ["--undo"], ["--remove"]):
+        assert "plan kept" not in stripewise("store", "drain", store.root, "t2", *way).report, way
+        assert "is suspended" not in stripewise("store", "plan", "ls", store.root).out
+        store.program("rm", "-f", file)
+        store.run(*copy, file)
+        [told] = json.loads(stripewise("store", "layout", "--json", file).out)["files"]
+        names = [[name for name, _ in each["stripes"]] for each in told["regions"]]
+        assert names == [["t1"], ["t2" if way == ["--undo"] else "t1", "t0"]], (way, names)
+    assert "names t1, so runs do not follow it" in stripewise("store", "drain", store.root, "t1").err
+
+
 def test_what_others_change_while_a_plan_is_made_stays(make_store: Maker) -> None:
     store = make_store(dirs(2))
     file = store.data / "f"
