@@ -31,7 +31,7 @@ pub struct FileInfo {
     pub id: String,
     /// Where its link was made; empty when no record of it is left.
     pub path: String,
-    /// Bytes.
+    /// Bytes; where there is an error, a lower bound.
     pub size: u64,
     /// Generation of its layout.
     pub generation: u64,
@@ -69,14 +69,14 @@ pub fn store_files(store: &Store<'_>) -> Result<Vec<FileInfo>> {
 fn file_info(store: &Store<'_>, id: u64) -> FileInfo {
     let path = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
     let mut info = FileInfo { id: id_text(id), path, size: 0, generation: 0, regions: 0, error: None };
-    let read = || -> Result<(u64, u64, usize)> {
+    let mut read = || -> Result<()> {
         let layout = store.layout(id)?;
-        Ok((current_size(store, id, &layout)?, layout.generation, layout.regions.len()))
+        (info.generation, info.regions) = (layout.generation, layout.regions.len());
+        info.size = size_at_least(store, id, &layout)?;
+        info.size = current_size(store, id, &layout)?;
+        Ok(())
     };
-    match read() {
-        Ok((size, generation, regions)) => (info.size, info.generation, info.regions) = (size, generation, regions),
-        Err(e) => info.error = Some(e.to_string()),
-    }
+    info.error = read().err().map(|e| e.to_string());
     info
 }
 
@@ -146,14 +146,15 @@ fn is_nameless(store: &Store<'_>, id: u64) -> Result<bool> {
     Ok(matches!(journal::find(store, &store.file_dir(id))?, journal::Found::Nothing))
 }
 
-/// A file's layout as JSON: generation, size, regions, and the move if there is one.
+/// A file's layout as JSON: generation, size, regions, and the move if there is one. Where the size cannot be told it is a lower bound, and `size_error` says why.
 ///
 /// # Errors
 /// As [`Store::layout`].
 pub fn layout_json(store: &Store<'_>, id: u64) -> Result<Value> {
     let layout = store.layout(id)?;
-    let size = current_size(store, id, &layout)?;
-    Ok(json!({"id": id_text(id), "generation": layout.generation, "size": size, "regions": regions_json(&layout.regions),
+    let size = size_at_least(store, id, &layout)?;
+    let error = current_size(store, id, &layout).err().map(|e| e.to_string());
+    Ok(json!({"id": id_text(id), "generation": layout.generation, "size": size, "size_error": error, "regions": regions_json(&layout.regions),
         "pending": regions_json(&layout.pending), "retired": regions_json(&layout.retired)}))
 }
 

@@ -34,6 +34,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
                 "name_gone": file.id in gone,
                 "copies": is_container(opened.root, file.path),
             }
+            | ({"error": file.details["error"]} if file.details.get("error") else {})
             for file in files
         ]
         print_json(rows)
@@ -46,7 +47,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         lost = " (name gone)" if file.id in gone else ""
         if is_container(opened.root, file.path):
             lost += " (holds copies: 'stripewise store replica ls')"
-        typer.echo(f"{file.id}  {format_size(file.size):>10}  {printable(file.path or '(no name)')}{lost}{wrong}")
+        size = "-" if wrong else format_size(file.size)
+        typer.echo(f"{file.id}  {size:>10}  {printable(file.path or '(no name)')}{lost}{wrong}")
 
 
 def info(store: StoreArgument, json: JsonOption = False) -> None:
