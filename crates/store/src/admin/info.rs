@@ -146,7 +146,8 @@ fn is_nameless(store: &Store<'_>, id: u64) -> Result<bool> {
     Ok(matches!(journal::find(store, &store.file_dir(id))?, journal::Found::Nothing))
 }
 
-/// A file's layout as JSON: generation, size, regions, and the move if there is one. Where the size cannot be told it is a lower bound, and `size_error` says why.
+/// A file's layout as JSON: generation, size, regions, and the move if there is one. Where the size cannot be told it is a lower bound, and `size_error`
+/// says why.
 ///
 /// # Errors
 /// As [`Store::layout`].
