@@ -153,13 +153,13 @@ static void hand_over(FILE *old, FILE *fp)
     __fpurge(old);
 }
 
-/* A managed file has arrived behind a standard descriptor: the variable gets a stream that can serve it (and whatever comes behind that number
- * later), with all that the old one held. */
+/* A managed file has arrived behind a standard descriptor, or one whose calls are recorded was there from the start: the variable gets a stream that can
+ * serve it (and whatever comes behind that number later), with all that the old one held. */
 void sw_standard(int fd)
 {
     int saved = errno;
     FILE **variable = fd == 0 ? &stdin : fd == 1 ? &stdout : &stderr, *old = *variable;
-    if (!is_managed(fd) || !old || sw_is_stream(old) || old->_fileno != fd) return;
+    if (entry(fd) == 0 || !old || sw_is_stream(old) || old->_fileno != fd) return;
     FILE *fp = make(fd, fd == 0 ? "r" : "w");
     if (fp) {
         if (fd == 2 || __fbufsize(old) == 1) setvbuf(fp, NULL, _IONBF, 0);

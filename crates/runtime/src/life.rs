@@ -73,6 +73,7 @@ pub unsafe extern "C" fn sw_start(environ: *const *const libc::c_char) {
         }
     }
     inherit();
+    trace::inherit();
 }
 
 /// Finds managed descriptors that came across exec: by what the kernel knows of them, no table has to be handed on.

@@ -5,8 +5,10 @@ use crate::base::tls;
 use crate::copies::managed;
 use crate::fds::{self, INTERNAL, TRACED};
 use crate::names;
-use crate::open::{self, Kind};
+use crate::open::{self, Kind, OpenFile};
+use crate::store::heads::is_programs;
 use core::sync::atomic::{AtomicU32, Ordering};
+use stripewise_target::text::ProcPath;
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Process, Record, ThreadLog, after_fork_child, flags, record, thread_exit};
 
@@ -115,6 +117,51 @@ pub fn file_id(path: &[u8], dev: u64, ino: u64) -> u32 {
     PROCESS.file_id(path, dev, ino)
 }
 
+/// In place of the id of a plain file: nobody has seen it opened here, and it has no call yet.
+const UNNAMED: u32 = u32::MAX;
+
+/// Has the calls on descriptors recorded that came across exec, as those of a shell's `>` and `<`. A file gets its name with its first call. Managed ones
+/// are known already.
+pub fn inherit() {
+    if !on() {
+        return;
+    }
+    let _ = sys::for_each_name(c"/proc/self/fd", |name| {
+        let Some(fd) = core::str::from_utf8(name).ok().and_then(|n| n.parse::<i32>().ok()) else { return };
+        // One that was unlinked has no name.
+        let is_named = |st: libc::stat| st.st_mode & libc::S_IFMT == libc::S_IFREG && st.st_nlink > 0;
+        if fds::entry(fd) == 0 && !is_programs(fd) && open::tag_of(fd) == 0 && sys::fstat(fd).is_ok_and(is_named) {
+            open::register_plain(fd, UNNAMED);
+        }
+    });
+}
+
+/// The id of an open file; one that came across exec is named by what its descriptor leads to.
+fn id_of(open: &OpenFile, fd: i32, managed: bool) -> u32 {
+    match open.trace_id.load(Ordering::Relaxed) {
+        UNNAMED => named(open, fd, managed),
+        0 if managed => named(open, fd, managed),
+        id => id,
+    }
+}
+
+#[cold]
+#[inline(never)] // Its buffers would lie on the stack below every call.
+fn named(open: &OpenFile, fd: i32, managed: bool) -> u32 {
+    let Ok(st) = sys::fstat(fd) else { return 0 };
+    let id = if managed {
+        let name = open.file().and_then(|file| file.at()).ok().and_then(|at| at.recorded_name());
+        name.map_or(0, |name| file_id(name.as_bytes(), st.st_dev, st.st_ino))
+    } else {
+        let (mut link, mut text) = (ProcPath::from_bytes(b"/proc/self/fd/"), [0u8; 4096]);
+        link.push_decimal(fd as u64);
+        let name = link.as_c_str().and_then(|link| sys::readlinkat(libc::AT_FDCWD, link, &mut text).ok());
+        name.map_or(0, |name| file_id(name, st.st_dev, st.st_ino))
+    };
+    open.trace_id.store(id, Ordering::Relaxed);
+    id
+}
+
 fn split(result: &Sys<i64>) -> (i64, i32) {
     match result {
         Ok(value) => (*value, 0),
@@ -135,6 +182,9 @@ pub fn opened(trace_id: u32, kind: Kind, how: i32, result: &Sys<i64>, start: u64
 pub fn closed(entry: u32, fd: i32, result: &Sys<i64>, start: u64) {
     if start != 0 && entry != 0 && entry & INTERNAL == 0 {
         let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+        if id == UNNAMED {
+            return;
+        }
         let (done, errno) = split(result);
         put(id, fd, start, &Call { op: Op::Close, offset: 0, requested: 0, done, errno, flags: managed_flag(entry & TRACED == 0), aux: 0 });
     }
@@ -152,7 +202,7 @@ pub fn lock(fd: i32, op: i32, arg: usize, result: &Sys<i64>, start: u64) {
     // SAFETY: fcntl's contract for lock commands, at an address that was good.
     let range = unsafe { &*(arg as *const libc::flock) };
     let (done, errno) = split(result);
-    let id = open::another(fd).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let id = open::another(fd).map_or(0, |open| id_of(&open, fd, true));
     put(
         id,
         fd,
@@ -182,7 +232,7 @@ fn put_data(fd: i32, op: Op, at: u64, requested: u64, result: &Sys<i64>, start: 
     } else {
         at
     };
-    put(open.trace_id.load(Ordering::Relaxed), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux });
+    put(id_of(&open, fd, true), fd, start, &Call { op, offset, requested, done, errno, flags: bits, aux });
 }
 
 /// `SW_BY_SHIFT` of the shim.
@@ -196,7 +246,7 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
     let entry = fds::entry(fd);
     let (mut bits, by) = record::read_from((op >> BY_SHIFT).checked_sub(1));
     let Some(op) = Op::from_number(op as u16) else { return };
-    let id = open::of_entry(entry).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let id = open::of_entry(entry).map_or(0, |open| id_of(open, fd, false));
     // Served from copies, and not recorded.
     if id == 0 {
         return;
@@ -212,7 +262,7 @@ pub extern "C" fn sw_traced(fd: i32, op: u32, at: u64, asked: u64, done: i64, st
 
 /// A read of a plain file that a replica has served inside an MPI-IO call: recorded as if its descriptor had been asked for it, between these ticks.
 pub fn served(fd: i32, (offset, bytes): (u64, u64), replica: u32, between: (u64, u64)) {
-    let id = open::of_entry(fds::entry(fd)).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let id = open::of_entry(fds::entry(fd)).map_or(0, |open| id_of(open, fd, false));
     if id != 0 {
         let (flags, aux) = record::read_from(Some(replica));
         let call = Call { op: Op::Read, offset, requested: bytes, done: bytes as i64, errno: 0, flags, aux };
@@ -225,7 +275,7 @@ pub fn served(fd: i32, (offset, bytes): (u64, u64), replica: u32, between: (u64,
 pub extern "C" fn sw_traced_aio(fd: i32, op: u32, at: u64, asked: u64, result: i32, start: u64) {
     let (done, errno) = if result < 0 { (-1, c_errno()) } else { (i64::try_from(asked).unwrap_or(i64::MAX), 0) };
     let Some(op) = u16::try_from(op).ok().and_then(Op::from_number) else { return };
-    let id = open::of_entry(fds::entry(fd)).map_or(0, |o| o.trace_id.load(Ordering::Relaxed));
+    let id = open::of_entry(fds::entry(fd)).map_or(0, |open| id_of(open, fd, false));
     put(id, fd, start, &Call { op, offset: at, requested: asked, done, errno, flags: flags::NONBLOCKING, aux: 0 });
 }
 

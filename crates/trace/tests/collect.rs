@@ -235,6 +235,22 @@ fn a_log_cut_by_a_kill_is_read_up_to_there() {
 }
 
 #[test]
+fn a_log_that_was_cut_off_is_told_apart_from_one_that_a_kill_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut tracer = Tracer::new(dir.path(), 0);
+    for offset in 0..10 {
+        tracer.now(Op::Read, Record { offset, ..Record::default() });
+    }
+    let log = swt(dir.path());
+    let bytes = fs::read(&log).unwrap();
+    for (length, records) in [(4096 + 5 * 64 + 8, 5), (4096 + 5 * 64, 5), (64 << 10, 10)] {
+        fs::write(&log, &bytes[..length]).unwrap();
+        let summary = collect(dir.path(), &dir.path().join("out"), false).unwrap();
+        assert_eq!((summary.records, summary.incomplete, summary.cut_logs), (records, 0, u64::from(records == 5)), "{length}");
+    }
+}
+
+#[test]
 fn foreign_files_and_empty_logs_are_told_of_and_skipped() {
     let dir = tempfile::tempdir().unwrap();
     small_run(dir.path(), 0);

@@ -150,6 +150,7 @@ def run_place(meta: Mapping[str, Any]) -> str:
 LOSSES = {
     "dropped": "records were dropped for want of space",
     "incomplete": "records were cut by a kill",
+    "cut_logs": "logs of threads were cut off after the run, with whatever stood behind",
     "missing": "records are missing between others",
     "damaged": "damaged records were skipped",
     "empty_logs": "logs were never begun (a kill, or no space)",

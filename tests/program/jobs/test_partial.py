@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig import mpiio_command, parse_mpiio, stripewise
+from rig import Maker, dirs, mpiio_command, parse_mpiio, stripewise
 
 JOB = ("--file-size", "8MiB", "--request-size", "2KiB", "--region-size", "64KiB", "--pattern", "interleaved")
 
@@ -50,3 +51,27 @@ def test_a_run_without_traced_requests_says_that_nothing_was_recorded(tmp_path: 
     assert f"{logs}: nothing was recorded" in stripewise("collect", logs, code=1).err
     (tmp_path / "empty").mkdir()
     assert "no trace logs" in stripewise("collect", tmp_path / "empty", code=1).err
+
+
+@pytest.mark.parametrize("managed", [False, True])
+def test_what_a_shell_redirects_is_recorded(make_store: Maker, managed: bool) -> None:
+    """Who writes through a descriptor that came across exec has not opened the file: it is known by what it leads to."""
+    store = make_store(dirs(2))
+    place = store.data if managed else store.plain
+    script = f"""
+        cd {place}
+        head -c 300000 /dev/zero > made; dd if=/dev/zero bs=64k count=3 >> made 2> dd.log
+        wc < made > counted; cat < made >> copied
+        exec 7> kept; echo kept >&7
+    """
+    logs = store.base / "t"
+    stripewise("run", "--store", store.root, "--trace", logs, "--", "sh", "-c", script)
+    said = stripewise("collect", logs)
+    assert "the trace is partial" not in said.report
+    files = {Path(each["path"]).name: each for each in json.loads((logs / "meta.json").read_text())["files"]}
+    moved = {name: (each["bytes_read"], each["bytes_written"]) for name, each in files.items()}
+    size = 300_000 + 3 * 65536
+    assert moved["made"][1] == size and moved["copied"] == (0, size), moved
+    assert moved["kept"] == (0, 5) and moved["counted"][1] > 0 and moved["dd.log"][1] > 0, moved
+    assert moved["made"][0] == 2 * size and files["made"]["managed"] == managed, moved
+    assert all(each["path"].startswith(f"{place}/") for name, each in files.items() if name in ("made", "copied", "kept"))

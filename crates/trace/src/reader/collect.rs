@@ -9,7 +9,7 @@ use super::log_file::Records;
 use super::mpi::{Ahead, Calls, Session, Sessions, Survey, hints_of};
 use super::summary::SessionSummary;
 use super::{Error, FileSummary, LogFile, ProcessLogs, ProcessSummary, Run, Slot, Summary, Timeline, printable};
-use crate::record::{Op, Record, flags};
+use crate::record::{Op, RECORD_BYTES, Record, flags};
 use parquet::data_type::ByteArray;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -93,9 +93,13 @@ fn survey(run: &Run, log: &LogFile, lenient: bool, summary: &mut Summary, proces
     process.dropped = process.dropped.saturating_add(log.header.dropped);
     let (mut end_ns, mut empty, mut kept, mut last) = (0, 0, 0, 0);
     let mut records = log.records();
+    let is_cut = log.is_cut();
+    summary.cut_logs += u64::from(is_cut);
     while let Some((slot, content)) = records.next_slot()? {
         match content {
             Slot::Empty => empty += 1,
+            // What the end of a log cut off has cut is told with it.
+            Slot::Incomplete if is_cut && slot >= log.bytes / RECORD_BYTES => {}
             Slot::Incomplete => summary.incomplete += 1,
             Slot::Damaged if lenient => summary.damaged += 1,
             Slot::Damaged => {

@@ -4,6 +4,7 @@
 
 use super::{Error, u32_at, u64_at};
 use crate::format::{COMMAND_BYTES, FIRST_SLOT, Fixed, HEADER_BYTES, Header, Identity, LOG_MAGIC, LOG_VERSION, PAIRS};
+use crate::log::FIRST_BYTES;
 use crate::record::{RECORD_BYTES, Record};
 use std::fs::File;
 use std::io::Read;
@@ -48,6 +49,8 @@ pub struct LogHeader {
 pub struct LogFile {
     /// Where it lies.
     pub path: PathBuf,
+    /// Its length when it was opened.
+    pub bytes: u64,
     pub header: LogHeader,
 }
 
@@ -72,6 +75,7 @@ impl LogFile {
     pub fn open(path: &Path) -> Result<Option<LogFile>, Error> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
         let file = File::open(path).map_err(Error::io(path, "open"))?;
+        let length = file.metadata().map_err(Error::io(path, "look at"))?.len();
         file.take(HEADER_BYTES).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
         if bytes.iter().take(8).all(|&byte| byte == 0) {
             return Ok(None);
@@ -95,7 +99,13 @@ impl LogFile {
         if sizes != (HEADER_BYTES as u32, RECORD_BYTES as u32) {
             return Err(Error::damaged(path, at as u64, format!("header and record of {} and {} bytes", sizes.0, sizes.1)));
         }
-        Ok(Some(LogFile { path: path.to_owned(), header: parse(&bytes, fixed) }))
+        Ok(Some(LogFile { path: path.to_owned(), bytes: length, header: parse(&bytes, fixed) }))
+    }
+
+    /// Whether the file ends where no thread leaves its log: one that ends cuts it to what it used, and one that is killed leaves whole chunks.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.header.closed_at_slot == 0 && !self.bytes.is_multiple_of(FIRST_BYTES)
     }
 
     /// All slots behind the header, in order.

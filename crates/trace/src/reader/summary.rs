@@ -18,6 +18,9 @@ pub struct Summary {
     pub dropped: u64,
     /// Records that a kill cut short.
     pub incomplete: u64,
+    /// Logs that end where no thread and no kill leaves them: cut off since, with whatever records stood behind.
+    #[serde(default)]
+    pub cut_logs: u64,
     /// Slots skipped before a later record: records that were lost unwritten.
     pub missing: u64,
     /// Records whose check word does not fit (skipped; only with `lenient`).
