@@ -1,8 +1,10 @@
-"""Sizes, ages and spans of time in words and in numbers: `64MiB` on the command line, 67108864 inside."""
+"""Sizes, ages and spans of time in words and in numbers: `64MiB` on the command line, 67108864 inside; paths, too."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 
 from .errors import UsageError
 
@@ -120,3 +122,8 @@ def exact_size(size_bytes: int) -> str:
 def round_up(value: int, step: int = GRANULE_BYTES) -> int:
     """The smallest multiple of `step` that is at least `value`."""
     return -(-value // step) * step
+
+
+def quoted(path: str | os.PathLike[str]) -> str:
+    """A path as a word of a command that a person is told."""
+    return shlex.quote(os.fspath(path))

@@ -55,4 +55,4 @@ def test_elsewhere_nothing_is_written_of_what_is_done_soon() -> None:
 def test_elsewhere_a_line_now_and_then_has_the_seconds_or_the_share() -> None:
     before = "from stripewise.cli import output\noutput.PROGRESS_FIRST_S, output.PROGRESS_EVERY_S = 1.1, 0.4\n"
     said = elsewhere(before).stderr.splitlines()
-    assert said == ["planning: 1 s so far", "planning: 25 %", "planning: done after 2 s"]
+    assert said == ["planning: 1 s so far", "planning: 25 %", "planning: ended after 2 s"]

@@ -22,23 +22,24 @@ def walked(*options: str) -> set[str]:
     return set(files)
 
 
-def named() -> tuple[set[str], set[str]]:
-    """The files in the page's list of steps, and those in the paragraph about windows behind it."""
+def named() -> tuple[set[str], set[str], set[str]]:
+    """The files in the page's list of steps, and those in the paragraphs about simulated runs and windows behind it."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
     section = page[page.index("**The walk of a plan**") : page.index("**Slice addresses.**")]
     steps = "\n".join(re.findall(r"^\d\. .*", section, re.M))
-    windows = section[section.index("With `--window`") :]
+    simulated, windows = section[section.index("Once it is made") :].split("With `--window`")
     file = re.compile(r"`([\w/]+\.py)`")
-    return set(file.findall(steps)), set(file.findall(windows))
+    return set(file.findall(steps)), set(file.findall(simulated)), set(file.findall(windows))
 
 
 def test_the_page_lists_the_files_that_a_plan_walks_through() -> None:
-    assert walked() == named()[0]
+    steps, simulated, _ = named()
+    assert walked() == steps | simulated
 
 
 def test_the_page_lists_what_windows_add_to_the_walk() -> None:
-    steps, windows = named()
-    assert walked("--window", "20ms") == steps | windows
+    steps, simulated, windows = named()
+    assert walked("--window", "20ms") == steps | simulated | windows
 
 
 def test_a_plan_walks_through_few_files() -> None:

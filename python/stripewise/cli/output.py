@@ -159,6 +159,15 @@ def stripes_text(stripes: Stripes, region_bytes: int | None = None) -> str:
     return ", ".join(f"{exact_size(width)} on {' '.join(_folded(names))}" for width, names in groups)
 
 
+def targets_text(names: Iterable[str]) -> str:
+    """Targets in the order of their numbers, those that count up as first and last."""
+
+    def key(name: str) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]
+
+    return " ".join(_folded([printable(name) for name in sorted(names, key=key)]))
+
+
 def _folded(names: Sequence[str]) -> Iterator[str]:
     """`t0..t5` for t0 t1 t2 t3 t4 t5; other names as they are."""
     run: list[str] = []
@@ -345,7 +354,7 @@ def _progress_lines(what: str) -> Iterator[Callable[[int, int], None]]:
         teller.join()
     if is_told:
         with contextlib.suppress(OSError):
-            say(f"{what}: done after {seconds()} s")
+            say(f"{what}: ended after {seconds()} s")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..cluster.described import descriptions
-from ..errors import InUseError, StoreError, StripewiseError
+from ..errors import ClusterError, InUseError, StoreError, StripewiseError
 from ..moving.mover_status import check_idle
 from ..store.config import read_store
 from ..store.undo.decide import Decision
@@ -50,6 +50,9 @@ def undo(
 
     Checksums are compared. Safe against kills: each file is managed or plain, and complete; run it again to resume.
     """
+    if os.path.realpath(store).startswith("/stripewise:"):
+        layout = shlex.join(["stripewise", "store", "layout", str(store)])
+        raise ClusterError(f"{store}: is a managed file and no store; '{layout}' names its store")
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
         return

@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import StoreError
 from ..files.parts import ANYBODY, read_part, replace_part
 from ..store.config import RUN_DIR
+from ..units import quoted
 
 VERSION = 1
 STATUS = "mover.json"
@@ -59,7 +60,7 @@ def check_idle(root: Path, file: str | None = None) -> None:
     if said["alive"] and file in (None, moving.get("file")):
         raise StoreError(
             f"{root}: process {said['pid']} is moving files of the store ({said['verb']}); wait until it is done, or "
-            f"stop it: stripewise mover stop {root}"
+            f"stop it: stripewise mover stop {quoted(root)}"
         )
 
 
@@ -84,7 +85,7 @@ def send_command(root: Path, command: str) -> dict[str, Any]:
     """
     said = read_status(root)
     if not said["alive"]:
-        raise StoreError(f"{root}: no mover is running; the last one: stripewise mover status {root}")
+        raise StoreError(f"{root}: no mover is running; the last one: stripewise mover status {quoted(root)}")
     path = root / RUN_DIR / COMMAND
     try:
         _replace(path, command + "\n")

@@ -23,7 +23,7 @@ from ..store.rewrite import changing, write_changed
 from ..store.room import FILLS, fills, is_default, room_bytes, spread
 from ..store.substitute import on_active
 from ..store.upkeep import collect
-from ..units import format_size
+from ..units import format_size, quoted
 from .mover_session import MoverSession
 from .plan_applier import missing_room
 
@@ -354,7 +354,7 @@ def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Sto
     stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
     if target.state != "draining" or stale or _held(store, name) or any(_files_on(store, name)):
         why = f"process(es) {', '.join(map(str, stale))} may use it" if stale else "data may lie there"
-        raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {store.root} {name}'")
+        raise StoreError(f"target {name}: {why}; empty it with 'stripewise store drain {quoted(store.root)} {name}'")
     return _taken_out(store, name, target.path, is_ours=not away), target.path
 
 

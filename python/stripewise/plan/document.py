@@ -7,10 +7,11 @@ figures) are the policy's and only checked. The schema is drawn in docs/formats.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,11 @@ class Expected:
     measured_gain: float | None = None
 
     @property
+    def is_known(self) -> bool:
+        """Whether anything is expected of the plan: not so of one that was written, or changed, by hand."""
+        return self.bound_def_s > 0 or self.cost_def_s > 0
+
+    @property
     def gain(self) -> float:
         """How many times cheaper than DEF the model thinks the plan is."""
         return self.cost_def_s / self.cost_s if self.cost_s > 0 else 1.0
@@ -217,6 +223,23 @@ class Plan:
         return held
 
 
+def layout_digest(files: Iterable[FilePlan], migrations: Iterable[Migration]) -> str:
+    """What a plan's expectations are of: 16 hexadecimal digits of the SHA-256 of its files, regions and moves."""
+    digest = hashlib.sha256()
+
+    def take(name: str, number: int, regions: Iterable[RegionPlan | Move]) -> None:
+        rows = [f"{name!r} {number:d}"]
+        rows += [f"{each.start:d} {each.len:d} {[(on, int(width)) for on, width in each.stripes]}" for each in regions]
+        digest.update("\n".join([*rows, ""]).encode("utf-8", "surrogatepass"))
+
+    for file in files:
+        take(file.path, file.size, file.regions)
+    for migration in migrations:
+        for move in migration.moves:
+            take(move.file, migration.window, [move])
+    return digest.hexdigest()[:16]
+
+
 def dump_plan(plan: Plan) -> str:
     """The plan as JSON text, one region per line."""
     head = {
@@ -238,6 +261,7 @@ def dump_plan(plan: Plan) -> str:
             "bound_gain": plan.expected.bound_gain,
             **plan.expected.optional(),
             **({} if plan.expected.gap is None else {"gap": plan.expected.gap}),
+            **({"layout": layout_digest(plan.files, plan.migrations)} if plan.expected.is_known else {}),
         },
     }
     lines = ["{"]
@@ -321,12 +345,13 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         raise application.error("command", "is not a list of strings", 'write ["program", "argument"]')
     expected = Fields(top.table("expected"), source, "expected.", PlanError)
     # The gains follow from the sums; they are there for people.
-    expected.only({"cost_s", "cost_def_s", "gain", "bound_s", "bound_def_s", "bound_gain", "gap", *OPTIONAL})
+    expected.only({"cost_s", "cost_def_s", "gain", "bound_s", "bound_def_s", "bound_gain", "gap", "layout", *OPTIONAL})
     held = Fields(top.table("target_bytes"), source, "target_bytes.", PlanError)
     windows, files = _windows(top, source), _files(top, source)
     grid = {file.path: file.layout for file in files}
     sizes = {file.path: file.size for file in files}
-    return Plan(
+    moves = parse_migrations(top, source, [window.start_ns for window in windows], grid, sizes)
+    made = Plan(
         policy=top.text("policy"),
         options=dict(top.table("options")),
         cluster_digest=top.text("cluster_digest", ""),
@@ -340,10 +365,19 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
             **{key: _seconds(expected, key) for key in OPTIONAL if key in expected.data},
         ),
         comment=top.text("comment", ""),
-        migrations=parse_migrations(top, source, [window.start_ns for window in windows], grid, sizes),
+        migrations=moves,
         leave=_leave(top),
         replicas=parse_replicas(top, source),
     )
+    if expected.text("layout", "") in ("", layout_digest(files, moves)):
+        return made
+    # What was expected of other regions says nothing of these, nor do the reasons of those.
+    bare = [replace(file, regions=tuple(map(_bare, file.regions))) for file in files]
+    return replace(made, files=tuple(bare), expected=Expected(0.0, 0.0), leave=False)
+
+
+def _bare(region: RegionPlan) -> RegionPlan:
+    return replace(region, cost_s=0.0, cost_def_s=0.0, reason="")
 
 
 def _leave(top: Fields) -> bool:

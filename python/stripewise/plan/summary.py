@@ -179,6 +179,12 @@ def likely_lines(expected: Expected, shares: Sequence[float] = ()) -> Iterator[s
     """The model's factor, and the measured one where it is known; else what is known of the model, such as the
     `shares` of its factors that tunes of the same store measured. A sentence each.
     """
+    if not expected.is_known:
+        yield (
+            "how fast it is nobody has told: it was written, or changed, by hand; 'stripewise simulate --trace TRACE "
+            "--cluster STORE --plan PLAN' tells it for a trace"
+        )
+        return
     yield f"by the model {likely_text(expected)}"
     if expected.measured_gain is not None:
         yield f"measured by tune: {expected.measured_gain:.2f} times as fast as def"

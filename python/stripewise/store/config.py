@@ -263,9 +263,15 @@ def store_root(path: Path) -> Path:
     root = Path(os.path.realpath(path))
     if str(root).startswith("/stripewise:"):
         raise ClusterError(f"{path}: is a managed file and no store; 'stripewise store layout' of it names its store")
-    if not os.path.lexists(root / "store.toml"):
+    try:
+        os.lstat(root / "store.toml")
+    except PermissionError as error:
+        raise ClusterError(
+            f"{root}: cannot be looked at ({error.strerror}); let its owner or root give access"
+        ) from error
+    except OSError:
         cure = "name one, or make one with 'stripewise init DIR...'"
-        raise ClusterError(f"{root}: is not a store (it has no store.toml); {cure}")
+        raise ClusterError(f"{root}: is not a store (it has no store.toml); {cure}") from None
     return root
 
 

@@ -62,7 +62,7 @@ class PlacedFile:
 def placed_in(store: Store, identity: str, path: str) -> PlacedFile:
     """The file `identity` of a store, which is at `path`. Raises StoreError."""
     told = native.call("store_layout", str(store.root), identity)
-    if told["size_error"]:
+    if told.get("size_error"):
         raise StoreError(str(told["size_error"]))
     layout = from_indexes(told, store.config.cluster)
     replicas = allocated_bytes(store, identity, [REPLICA_ENDING])

@@ -44,12 +44,17 @@ def managed_advice(config: StoreConfig) -> str:
     )
 
 
+def _may_come_in(path: str) -> bool:
+    """A plain file, and no program: one that lies in a store cannot be started."""
+    return is_plain(path) and not os.access(path, os.X_OK)
+
+
 def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -> str:
     """Names plain files of the workload that stood already where the store (or `manage`, as of --manage) manages new
     ones, and the command that takes them into it; empty where there are none. Only new files go into a store.
     """
     rules = (*map(Rule, manage_globs(manage)), *store.config.rules)
-    plain = [file.path for file in workload.files if is_plain(file.path) and manages(rules, file.path)]
+    plain = [file.path for file in workload.files if _may_come_in(file.path) and manages(rules, file.path)]
     if not plain:
         return ""
     first = plain[0]
@@ -71,7 +76,7 @@ def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), i
         beside += " (DIR: a trace by 'stripewise run --trace DIR', collected)"
     if advice := adopt_advice(workload, store, manage):
         return f"{advice}; or leave it, and {beside}"
-    plain = [file.path for file in workload.files if is_plain(file.path)]
+    plain = [file.path for file in workload.files if _may_come_in(file.path)]
     if not plain:
         return ""
     others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import NoRequestsError, WorkloadError
+from ..units import quoted
 from .columns import TEXTS, checked_columns, codes_of_text, numbers
 from .counted import (
     EXCLUDED,
@@ -98,7 +99,7 @@ def trace_file(path: Path) -> Path:
             raise WorkloadError(f"{path}: has no trace.parquet; {cure}")
         return inside
     if path.is_symlink() and os.readlink(path).startswith("/stripewise:"):
-        shown = f"'stripewise store layout {path}' shows how it lies"
+        shown = f"'stripewise store layout {quoted(path)}' shows how it lies"
         raise WorkloadError(f"{path}: is a managed file and no trace; {shown}")
     if not path.exists():
         raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
@@ -191,6 +192,8 @@ def opened(source: Path) -> Iterator[pq.ParquetFile]:
     except (OSError, pa.ArrowException) as error:
         if source.name != TABLE and _begins_otherwise(source):
             raise WorkloadError(f"{source}: is no trace; give the directory that 'stripewise collect' wrote") from error
+        if isinstance(error, PermissionError):
+            raise WorkloadError(f"{source}: cannot be read ({error.strerror}); let its owner give access") from error
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise WorkloadError(f"{source}: cannot be read as Parquet ({said}); collect it again") from error
 

@@ -55,7 +55,7 @@ def test_a_run_without_traced_requests_says_that_nothing_was_recorded(tmp_path: 
 
 @pytest.mark.parametrize("managed", [False, True])
 def test_what_a_shell_redirects_is_recorded(make_store: Maker, managed: bool) -> None:
-    """Who writes through a descriptor that came across exec has not opened the file: it is known by what it leads to."""
+    """Who writes through a descriptor that came across exec has not opened the file, which is known by it."""
     store = make_store(dirs(2))
     place = store.data if managed else store.plain
     script = f"""
@@ -74,4 +74,6 @@ def test_what_a_shell_redirects_is_recorded(make_store: Maker, managed: bool) ->
     assert moved["made"][1] == size and moved["copied"] == (0, size), moved
     assert moved["kept"] == (0, 5) and moved["counted"][1] > 0 and moved["dd.log"][1] > 0, moved
     assert moved["made"][0] == 2 * size and files["made"]["managed"] == managed, moved
-    assert all(each["path"].startswith(f"{place}/") for name, each in files.items() if name in ("made", "copied", "kept"))
+    assert all(
+        each["path"].startswith(f"{place}/") for name, each in files.items() if name in ("made", "copied", "kept")
+    )

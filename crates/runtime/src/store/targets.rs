@@ -82,7 +82,7 @@ impl Attached {
             is_target(&held.any(), &owners, view.uuid(), index as usize)?
         };
         if !is_ours {
-            log::say(b"this target is away: its directory does not say that it is this store's; is its file system mounted? it is not used", path);
+            log::say(b"this target is away: its directory does not say that it is this store's, or may not be read; is its file system mounted? it is not used", path);
             return Err(Errno(libc::EIO));
         }
         Ok(dir)

@@ -38,7 +38,7 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
         Err(e) => {
             return Some(match Refused::of(&e) {
                 Some(refused) => format!("{refused}; {}", refused.cure()),
-                None => format!("{} cannot be looked at: {e}", dir.display()),
+                None => format!("{} cannot be looked at: {e}; give yourself access to it", dir.display()),
             });
         }
     }

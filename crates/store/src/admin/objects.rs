@@ -14,6 +14,7 @@ use stripewise_target::time::{now_ns, sleep_until};
 use stripewise_target::within::Refusal;
 
 use super::error::{Context, Result, StoreError};
+use super::ids::quoted;
 use super::medium::FsyncPoint;
 use super::metadata::link::called;
 use super::refused::{Refused, refused};
@@ -200,7 +201,7 @@ pub fn write_at(object: &dyn Object, buf: &[u8], at: u64, path: &Path) -> Result
 
 /// What helps where an object of a file is missing and its target is there.
 pub fn missing_cure(store: &Store<'_>) -> String {
-    format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm FILE", store.root.display())
+    format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm FILE", quoted(&store.root))
 }
 
 /// The error of a target that is away, or that is missing an object of file `id`.

@@ -9,7 +9,7 @@ use stripewise_target::names::object_path;
 use stripewise_target::text::parse_id;
 
 use super::error::{Context, Result, StoreError};
-use super::ids::{id_text, path_of};
+use super::ids::{id_text, path_of, quoted};
 use super::medium::{DevicesMap, Medium, Root, read_small};
 use crate::bin::{BinError, StoreView};
 use crate::bin::{LAYOUT_BYTES_MAX, STORE_BIN_BYTES_MAX};
@@ -97,7 +97,7 @@ impl<'m> Store<'m> {
     /// The command that mends this store, in quotes, as findings and errors name it.
     #[must_use]
     pub fn repair_command(&self) -> String {
-        format!("'stripewise store fsck {} --repair'", self.root.display())
+        format!("'stripewise store fsck {} --repair'", quoted(&self.root))
     }
 
     /// Opens the store at an absolute path.
@@ -115,7 +115,7 @@ impl<'m> Store<'m> {
             return Err(StoreError::NotFound(format!(
                 "{} is not a store: it has no store.bin; make one with `stripewise store create {}`",
                 root.display(),
-                root.display()
+                quoted(root)
             )));
         }
         let bytes = read_small(medium, &path, STORE_BIN_BYTES_MAX).doing("read", &path)?;

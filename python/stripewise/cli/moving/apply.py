@@ -20,7 +20,7 @@ from ...store import Store, templates
 from ...store.config import read_store
 from ...store.globs import escape, matches
 from ...store.plans import check_files
-from ...units import format_size
+from ...units import format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import moves_ended, print_json, printable, progress, say, wrapped
@@ -100,7 +100,7 @@ def apply(
         for glob in anew:
             typer.echo(f"new files matching {printable(glob)} are laid out {_like(decided, glob)}")
         if anew:
-            typer.echo(f"see 'stripewise store template ls {opened.root}'; 'template rm' removes one")
+            typer.echo(f"see 'stripewise store template ls {quoted(opened.root)}'; 'template rm' removes one")
         later = summary_of(decided).later_moves
         if later and result.signal is None:
             typer.echo(

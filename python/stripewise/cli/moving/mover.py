@@ -13,7 +13,7 @@ import typer
 from ...moving.mover_status import read_status, send_command
 from ...moving.trial import cure_of, cut_short
 from ...store.config import store_root
-from ...units import format_size
+from ...units import format_size, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, shown, standing
 
@@ -32,7 +32,7 @@ def status(
     _print({**said, **({"tune_killed": killed} if killed else {})}, json)
     if killed and not json:
         typer.echo(f"{printable(killed)}; {printable(cure_of(root))}")
-    with standing(lambda: f"only the watching; the mover goes on ('stripewise mover stop {store}' ends it)"):
+    with standing(lambda: f"only the watching; the mover goes on ('stripewise mover stop {quoted(store)}' ends it)"):
         while watch and said["alive"]:
             time.sleep(WATCH_S)
             said = read_status(root)
@@ -79,10 +79,10 @@ def _print(said: dict[str, Any], json: bool) -> None:
         typer.echo(f"current move: {printable(moving['file'])}, {size} at offset {moving['start']}")
     # Of a window in which no program did any I/O there is none.
     if said.get("baseline_s") and said.get("latency_s"):
-        duty = f", which copies {100 * said['duty']:.0f} % of the time" if said["alive"] else ""
+        duty = f"; it copies {100 * said['duty']:.0f} % of the time" if said["alive"] else ""
         typer.echo(
-            f"I/O latency of programs: {shown(1e3 * said['latency_s'], 3)} ms, {shown(1e3 * said['baseline_s'], 3)} ms "
-            f"without the mover{duty}"
+            f"mean I/O time of programs: {shown(1e3 * said['latency_s'], 3)} ms while it copied last, "
+            f"{shown(1e3 * said['baseline_s'], 3)} ms while it rested last, wherever their data lay then{duty}"
         )
     with contextlib.suppress(KeyError):
         typer.echo(f"longest pause of writers: {1e3 * said['frozen_max_s']:.1f} ms")

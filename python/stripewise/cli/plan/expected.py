@@ -15,6 +15,8 @@ def all_lines(expected: Expected) -> Iterator[str]:
     Only simulated runs wait and queue; limits and sums of costs may be far above what a run shows, or below it.
     """
     yield from map(wrapped, likely_lines(expected))
+    if not expected.is_known:
+        return
     yield from aligned(("measure", "times def", "of what"), _factors(expected), 1, "  ", words=True)
     if expected.gap is not None:
         own = f"; this plan's, which simulated runs chose, is {expected.bound_s:.4g} s" * _is_another(expected)

@@ -26,12 +26,13 @@ from ...replicas.stored import planned
 from ...run.baseline import against_present
 from ...run.kept_gains import measured_shares
 from ...run.recreated import as_made, passing_files
+from ...run.simulated import with_simulation
 from ...run.tuned import without_files
 from ...store import Store, plans
 from ...store.config import KeptPlan
 from ...store.placed import with_room
 from ...store.traced import on_store, plain_advice
-from ...units import format_size
+from ...units import format_size, quoted
 from ...workload import Workload
 from ...workload.copied import Copied, copied_in
 from ...workload.counted import Choice
@@ -51,6 +52,7 @@ from ..output import (
     say,
     say_partial,
     shown,
+    targets_text,
     wrapped,
 )
 from ..store.plan import keep_none
@@ -78,7 +80,7 @@ WINDOWS_SHOWN = 12
 def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: Iterable[str]) -> None:
     """The plan for people; `whole` says where all of its regions stand, `gains` are the lines of what it gains."""
     typer.echo(wrapped(printable(title)))
-    _print_regions(plan, set(summary.target_bytes), whole)
+    _print_regions(plan, whole)
     held = [(name, format_size(count)) for name, count in summary.target_bytes.items()]
     _print_lines(aligned(("target", "bytes"), held))
     if plan.replicas is not None:
@@ -90,7 +92,7 @@ def print_plan(plan: Plan, summary: PlanSummary, title: str, whole: str, gains: 
     _print_windows(summary)
 
 
-def _print_regions(plan: Plan, targets: set[str], whole: str) -> None:
+def _print_regions(plan: Plan, whole: str) -> None:
     """Where the plan puts the largest files to begin with."""
     order = sorted(plan.files, key=lambda file: -file.size)
     for file in order[:FILES_SHOWN]:
@@ -98,8 +100,8 @@ def _print_regions(plan: Plan, targets: set[str], whole: str) -> None:
         typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {counted}")
         _print_lines(regions_drawn(file.layout, ROWS_SHOWN, file.size))
     if order:
-        is_everywhere = targets <= {name for name, _ in order[0].regions[-1].stripes}
-        where = "on all targets that have room" if is_everywhere else "on targets that are not SSDs where there are any"
+        grows = {targets_text({name for name, _ in file.regions[-1].stripes}) for file in order}
+        where = f"on {grows.pop()}" if len(grows) == 1 else "on those of each file's last row"
         typer.echo(wrapped(f"growth: what files get behind their last planned region later, {where}"))
     more = len(order) - FILES_SHOWN
     regions = sum(len(file.regions) for file in order[FILES_SHOWN:])
@@ -363,6 +365,9 @@ def plan(
         else:
             joint = copies.jointly(trace, files.choice(), workload, (described, chosen, options))
             made = joint.plan()
+    if joint is None and made.expected.simulated_io_s is None and chosen.name != Default.name:
+        with progress(f"simulating {chosen.name}"):
+            made = with_simulation(made, workload, described, options)
     copied: dict[str, Copied] = {}
     caveats: list[str] = []
     lost: list[str] = []
@@ -421,7 +426,7 @@ def plan(
         )
     if output is not None:
         store = "STORE" if asked.store is None else str(asked.store)
-        following = f"stripewise apply {shlex.quote(str(output))} --store {shlex.quote(store)}"
+        following = f"stripewise apply {quoted(output)} --store {shlex.quote(store)}"
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
         once = "its targets are back" if lost else "there is room for it" if crowded else ""
         then = then.replace("next: ", f"next, once {once}: ", 1) if once else then
@@ -431,6 +436,7 @@ def plan(
         typer.echo(f"{output}: written; {'apply would move nothing' if is_nothing else then}")
         if summary.later_moves and not why:
             typer.echo(f"then, for the {summary.later_moves:,} move(s) during the run: {run_moving(output, store)}")
+            typer.echo("windows begin at the traced run's times: a run that is faster has its phases before them")
 
 
 def _keep(
@@ -469,4 +475,4 @@ def _whereabouts(plan: Path | None) -> str:
     if plan is None:
         return "bounds and proof: -o PLAN writes them, --json prints them"
     verb = "show" if plan.suffix == ".json" else "plan --check"
-    return f"bounds and proof: stripewise {verb} {shlex.quote(str(plan))}"
+    return f"bounds and proof: stripewise {verb} {quoted(plan)}"

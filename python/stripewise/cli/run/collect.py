@@ -12,7 +12,7 @@ import typer
 
 from ...files.parts import check_output_directory
 from ...run.collect import collect_logs
-from ...units import format_size
+from ...units import format_size, quoted
 from ..options import JsonOption
 from ..output import print_json, printable, say_partial
 
@@ -56,7 +56,7 @@ def collect(
         if not listed and not is_mpi_alone(trace_file(place)):
             typer.echo(NOTHING_MOVED)
             return
-    trace = printable(shlex.quote(str(place)))
+    trace = printable(quoted(place))
     if is_mpi_alone(trace_file(place)):
         patterns = f"stripewise patterns {trace} --layer mpi"
         typer.echo(f"next: trace the run with --layers both, to plan for it; now: {patterns}")
@@ -94,7 +94,7 @@ def _list(account: Mapping[str, Any], place: Path) -> Sequence[str]:
     if len(counted.files) > FILES_SHOWN:
         typer.echo(f"  and {len(counted.files) - FILES_SHOWN:,} files with fewer bytes")
     if counted.left_out:
-        typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(str(place))}'")
+        typer.echo(f"{left_out_text(counted.numbers)}; see 'stripewise files {printable(quoted(place))}'")
     return counted.files
 
 

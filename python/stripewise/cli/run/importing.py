@@ -9,6 +9,7 @@ import typer
 
 from ...files.parts import check_output_directory
 from ...importing.formats import FORMATS, import_trace
+from ...units import quoted
 from ..options import JsonOption
 from ..output import print_json, say, say_partial
 
@@ -39,4 +40,4 @@ def import_(
     for skipped in meta["skipped"]:
         say(f"stripewise: {skipped['file']}: {skipped['why']} skipped")
     say_partial(str(place / "trace.parquet"), meta["partial"])
-    typer.echo(f"next: stripewise plan {place} --cluster CLUSTER -o plan.json")
+    typer.echo(f"next: stripewise plan {quoted(place)} --cluster CLUSTER -o plan.json")

@@ -26,6 +26,7 @@ from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
 from ...store.kept import pick, prepare
 from ...store.owned import IDENTITY
+from ...units import quoted
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
@@ -194,7 +195,7 @@ def run(
         elif ended.status:
             say(f"stripewise: the run failed (exit status {ended.status}); its trace is marked as such")
         if any(logs.glob("*.swt")):
-            say(f"stripewise: trace written to {logs}; next: stripewise collect {logs}")
+            say(f"stripewise: trace written to {logs}; next: stripewise collect {quoted(logs)}")
         else:
             say(f"stripewise: {logs}: {NOTHING_RECORDED}")
     raise typer.Exit(ended.status)

@@ -9,7 +9,7 @@ import typer
 
 from ...setup.remarks import on_one_device
 from ...store import create_store
-from ...units import parse_size
+from ...units import parse_size, quoted
 from ..options import ManageOption, RegionOption, StoreArgument
 from ..output import printable, say
 from . import df
@@ -40,4 +40,4 @@ def create(
         typer.echo(line)
     for line in on_one_device(made.config.cluster.targets):
         say(f"warning: {printable(line)}")
-    typer.echo(f"next: stripewise run --store {made.root} -- CMD")
+    typer.echo(f"next: stripewise run --store {quoted(made.root)} -- CMD")

@@ -12,7 +12,7 @@ from ...store.config import Rule
 from ...store.copies.build import is_container
 from ...store.nameless import nameless
 from ...store.room import known_room_bytes
-from ...units import format_size
+from ...units import format_size, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
@@ -40,7 +40,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         print_json(rows)
         return
     if not files:
-        say(f"no files; 'stripewise run --store {printable(str(store))} -- CMD' puts the new files of CMD here")
+        say(f"no files; 'stripewise run --store {printable(quoted(store))} -- CMD' puts the new files of CMD here")
     # A line each, with the name last: a table is laid out as a whole, which takes minutes for 60,000 files.
     for file in files:
         wrong = f" ({file.details['error']})" if file.details.get("error") else ""

@@ -23,7 +23,7 @@ from ...store.room import (
     unwritable_targets,
     used_bytes,
 )
-from ...units import format_size
+from ...units import format_size, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, stdout, table, wrapped
 
@@ -80,14 +80,14 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         if rows[target.name]["away"]:
             typer.echo(printable(f"target {target.name} is away: {rows[target.name]['away']}"))
             if target.is_active:
-                lays = f"'stripewise store drain {store} {target.name}' lays them elsewhere"
+                lays = f"'stripewise store drain {quoted(store)} {target.name}' lays them elsewhere"
                 typer.echo(printable(f"new files, which take a part of every target, fail until then; {lays}"))
     for why in unwritable_targets(opened).values():
         typer.echo(wrapped(printable(why)))
     for why in read_only.values():
         typer.echo(wrapped(printable(f"{why}; what lies there can be read, new files go to the others until then")))
     if copies:
-        typer.echo(f"copies are no files here, but take room: 'stripewise store replica ls {printable(str(store))}'")
+        typer.echo(f"copies are no files here, but take room: 'stripewise store replica ls {printable(quoted(store))}'")
     if gone.ids:
         typer.echo(printable(f"{gone.what}: {cure(opened)}"))
     for line in warnings(opened):

@@ -17,6 +17,7 @@ from ...plan.summary import range_text, summary_of
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, read_store
 from ...store.kept import read_kept
+from ...units import quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
@@ -53,7 +54,7 @@ def add(
     kept, remarks = plans.keep(opened.root, decided, plan, application, processes)
     for remark in [*about, *remarks]:
         say(f"stripewise: {printable(remark)}")
-    typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(str(store))}' follows it")
+    typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(quoted(store))}' follows it")
 
 
 def rm_command(store: Path, kept: KeptPlan) -> str:
@@ -136,7 +137,9 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         print_json(rows)
         return
     if not rows:
-        typer.echo(f"no plans; 'stripewise tune --store {printable(str(store))} -- CMD' keeps one for the runs of CMD")
+        typer.echo(
+            f"no plans; 'stripewise tune --store {printable(quoted(store))} -- CMD' keeps one for the runs of CMD"
+        )
         return
     stdout().print(made)
     for remark in remarks:

@@ -13,7 +13,7 @@ from ...limits import Limits
 from ...moving.plan_applier import Applied, Wanted, lay_out
 from ...store import Store
 from ...store.placed import PlacedFile, check_room, placed_at, placed_in
-from ...units import format_size
+from ...units import format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions
 from ..output import moves_ended, print_json, printable, progress, regions_drawn, say, wrapped
@@ -39,8 +39,8 @@ def set_layout(
     for path in files:
         if path.is_dir():
             raise UsageError(
-                f"{path}: is a directory; 'stripewise store template add STORE {path}/' with the same options lays out "
-                "the new files in it, and set-layout takes the files that it has"
+                f"{path}: is a directory; 'stripewise store template add STORE {quoted(path)}/' with the same options "
+                "lays out the new files in it, and set-layout takes the files that it has"
             )
         store, file = placed_at(path, stores)
         found.setdefault(file.store, {}).setdefault(file.id, file)

@@ -20,7 +20,7 @@ from ...setup.remarks import on_one_device
 from ...store import Store, plans, templates
 from ...store.config import StoreConfig
 from ...store.copies.build import is_container
-from ...units import MB, format_size, parse_age, parse_size
+from ...units import MB, format_size, parse_age, parse_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
 from ..output import print_json, printable, progress, say
@@ -64,8 +64,8 @@ def _cure(store: Path, swept: Swept) -> str:
         return "stopped before the end; run it again for the rest"
     if swept.is_away:
         return (
-            f"it is away: bring it back, or remove what lies there ('stripewise run --store {store} -- rm FILE') and "
-            f"restore it from a copy; then run the same command again"
+            f"it is away: bring it back, or remove what lies there ('stripewise run --store {quoted(store)} -- rm "
+            f"FILE') and restore it from a copy; then run the same command again"
         )
     if any(" is away: " in line for line in swept.left):
         return "run the same command again when what is away is back"
@@ -141,8 +141,8 @@ def drain(
         _, directory = retarget.remove(Store(store), target, not now)
         typer.echo(f"{store}: without {target} now; {directory} can be removed")
     elif not json:
-        typer.echo(f"it is empty; remove it with: stripewise store remove {store} {target}")
-        typer.echo(f"or take it back with: stripewise store drain {store} {target} --undo")
+        typer.echo(f"it is empty; remove it with: stripewise store remove {quoted(store)} {target}")
+        typer.echo(f"or take it back with: stripewise store drain {quoted(store)} {target} --undo")
 
 
 def _templates_told(config: StoreConfig, target: str, what: str, back: str = "") -> Iterator[str]:
@@ -195,10 +195,12 @@ def _take_back(store: Store, target: str, json: bool) -> None:
             printable(
                 f"{len(moved_off)} file(s) that set-layout or a plan laid out grow without it: what the drain moved of "
                 f"them stays where it is now; to lay one out over all targets: {again}; as its plan had it: "
-                f"stripewise apply PLAN --store {shlex.quote(str(store.root))}"
+                f"stripewise apply PLAN --store {quoted(store.root)}"
             )
         )
-    typer.echo(f"files with the store's own layout spread over it again with: stripewise store rebalance {store.root}")
+    typer.echo(
+        f"files with the store's own layout spread over it again with: stripewise store rebalance {quoted(store.root)}"
+    )
 
 
 def remove(store: StoreArgument, target: NameArgument) -> None:

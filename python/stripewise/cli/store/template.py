@@ -12,7 +12,7 @@ from ...layout import Layout
 from ...store import Store, plans, templates
 from ...store.config import read_store
 from ...store.room import small_targets
-from ...units import format_size
+from ...units import format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, stripes_text, table
@@ -95,7 +95,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         return
     laid_out = [(rule, templates.layout_of(config, rule)) for rule in rules]
     if not rules:
-        add_it = f"stripewise store template add {store} GLOB --stripe-size SIZE"
+        add_it = f"stripewise store template add {quoted(store)} GLOB --stripe-size SIZE"
         typer.echo(printable(f"no templates, new files have the store's own layout; make one with: {add_it}"))
         return
     made = table("", "glob", "layout")

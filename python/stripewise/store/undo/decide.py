@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import StoreError
 from ...files.parts import held_place
 from ...layout import target_bytes
-from ...units import format_size
+from ...units import format_size, quoted
 from ..copies.build import is_container
 from ..copies.listed import copies_of
 from ..find import recorded_name
@@ -131,12 +131,16 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     others: Counter[int] = Counter()
     for file in files:
         if file.details.get("error"):
-            made.problems.append(f"file {file.id}: {file.details['error']}; see 'stripewise store fsck {store.root}'")
+            made.problems.append(
+                f"file {file.id}: {file.details['error']}; see 'stripewise store fsck {quoted(store.root)}'"
+            )
             continue
         try:
             owner = owner_of(store, file.id)
         except OSError as error:
-            made.problems.append(f"{error.filename}: {error.strerror}; see 'stripewise store fsck {store.root}'")
+            made.problems.append(
+                f"{error.filename}: {error.strerror}; see 'stripewise store fsck {quoted(store.root)}'"
+            )
             continue
         if owner != os.geteuid():
             others[owner] += 1
@@ -161,8 +165,8 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
         made.problems += [f"{each}: no link leads to it" for each in lost]
         made.advice.append(
             f"{len(lost)} file(s) have lost their name: give --orphans DIR, which gets them, or --search DIR, where "
-            f"their links may be; 'stripewise store gc {store.root} --purge --older-than 0s' removes those that nobody "
-            "wants; without --older-than, only those older than 7 days"
+            f"their links may be; 'stripewise store gc {quoted(store.root)} --purge --older-than 0s' removes those "
+            "that nobody wants; without --older-than, only those older than 7 days"
         )
     made.problems += _places(store, made.files, orphans)
     made.problems += _room(store, made.files, copies)

@@ -14,7 +14,7 @@ use super::findings::Severity;
 use super::owners::check_parts;
 use super::state::Check;
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::ids::id_text;
+use crate::admin::ids::{id_text, quoted};
 use crate::admin::info::size_at_least;
 use crate::admin::medium::{FsyncPoint, Kind, read_small};
 use crate::admin::metadata::container::is_container;
@@ -308,7 +308,7 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     };
     let orphan = format!(
         "relink it where it is now, or free it: stripewise store gc {} --purge --older-than 0s; nothing is deleted for a missing name",
-        store.root.display()
+        quoted(&store.root)
     );
     let Some((dev, ino, name)) = parse_link_record(&record) else {
         let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));

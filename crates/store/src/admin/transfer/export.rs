@@ -8,6 +8,7 @@ use stripewise_target::within::TEXT_BYTES_MAX;
 
 use crate::admin::copies::remove;
 use crate::admin::error::{Context, Result, StoreError};
+use crate::admin::ids::quoted;
 use crate::admin::info::{current_size, link_path, resolve};
 use crate::admin::medium::{FsyncPoint, Open, Root};
 use crate::admin::metadata::container::is_container;
@@ -151,7 +152,7 @@ fn check_no_copies(store: &Store<'_>, id: u64, path: &Path) -> Result<()> {
         "{}: holds copies and is none of your files, so it stays in the store; `stripewise store replica ls {root}` says whose copies they are, and \
          `stripewise store replica rm {root} FILE` drops them",
         path.display(),
-        root = store.root.display()
+        root = quoted(&store.root)
     )))
 }
 
