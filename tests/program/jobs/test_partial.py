@@ -1,4 +1,4 @@
-"""A trace directory that is full: the program does not notice, and every verb says that the trace is not the run."""
+"""What a trace lacks is told, of a full directory and of a run that did nothing. What a shell redirects it has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig import Maker, dirs, mpiio_command, parse_mpiio, stripewise
+from rig import Maker, dirs, execute, mpiio_command, parse_mpiio, stripewise
 
 JOB = ("--file-size", "8MiB", "--request-size", "2KiB", "--region-size", "64KiB", "--pattern", "interleaved")
 
@@ -77,3 +77,33 @@ def test_what_a_shell_redirects_is_recorded(make_store: Maker, managed: bool) ->
     assert all(
         each["path"].startswith(f"{place}/") for name, each in files.items() if name in ("made", "copied", "kept")
     )
+
+
+#: Programs that share offsets, put back what they have read too much, or mix streams with calls by number.
+REDIRECTED = r"""
+(sed 1q; cat) < f > o1
+(read a; echo "$a"; cat) < f > o2
+while read l; do echo "$l"; done < f > o3
+sort < f | tee o4 > o5
+(echo a; echo b >&2) > o6 2>&1
+exec 5<> f; head -c 10 <&5 > o7; cat <&5 >> o7
+python3 -c "import sys; sys.stdout.write('a' * 100000); sys.stdout.flush(); sys.stdout.buffer.seek(3); print('Z')" > o8
+python3 -c "import os; os.write(1, b'abc'); os.lseek(1, 1, 0); os.write(1, b'X')" > o9
+tar cf - f > o10; tar tf - < o10 > o11
+dd bs=7 count=100 < f > o12 2> /dev/null
+awk 'NR % 2' < f > o13; paste f f > o14
+"""
+
+
+def test_redirected_programs_do_the_same_where_they_are_traced(tmp_path: Path) -> None:
+    found = []
+    for words in ([], ["run", "--trace", tmp_path / "t", "--"]):
+        place = tmp_path / f"of{len(words)}"
+        place.mkdir()
+        (place / "f").write_text("".join(f"{number}\n" for number in range(3000)))
+        os.utime(place / "f", (0, 0))
+        command = ["sh", "-ec", f"cd {place}\n{REDIRECTED}"]
+        ended = stripewise(*words, *command) if words else execute(command)
+        assert ended.code == 0
+        found.append({each.name: each.read_bytes() for each in sorted(place.iterdir())})
+    assert found[0] == found[1] and len(found[0]) == 15

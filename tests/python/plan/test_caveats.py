@@ -1,16 +1,18 @@
-"""What is said where a model's figures are worth less: copies served reads, targets share a device."""
+"""What is said where figures of the model are worth less: copies served reads, shared devices, processes in turns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from stripewise.cli.plan.caveats import of_copies, of_devices
+import numpy as np
+
+from stripewise.cli.plan.caveats import of_copies, of_devices, of_turns
 from stripewise.cluster import Cluster, Network
 from stripewise.setup.remarks import modelled_apart
 from stripewise.store.copies.listed import Copies
 from stripewise.workload.copied import Copied
-from support import target
+from support import target, zipf_workload
 from test_cli import a_trace, cluster_toml, stripewise
 
 __all__ = ["a_trace", "cluster_toml"]
@@ -42,3 +44,19 @@ def test_a_trace_of_one_store_is_planned_for_it_and_says_what_copies_served(a_tr
     assert said.startswith("/data/f: copies stand and may serve reads") and said.endswith(
         "store replica rm /S /data/f)"
     )
+
+
+def test_processes_that_take_turns_are_told() -> None:
+    """Simulated ones begin at once, so a run of groups one after another is simulated as twice as long."""
+    made = zipf_workload(8, 80)
+    requests = made.files[0].requests.copy()
+    requests["rank"] = np.arange(len(requests)) % 4
+
+    def told(begins: tuple[int, ...]) -> list[str]:
+        requests["start_ns"] = np.array(begins)[requests["rank"]]
+        requests["end_ns"] = requests["start_ns"] + 10
+        return list(of_turns(replace(made, files=(replace(made.files[0], requests=requests),))))
+
+    (said,) = told((0, 5, 10, 15))
+    assert said.startswith("of its 4 processes at most 2 were at work at one time")
+    assert not told((0, 5, 9, 30)) and not told((0, 0, 0, 0))

@@ -1,4 +1,6 @@
-"""What makes figures of the model worth less: copies that serve reads, targets that share a device, or were assumed."""
+"""What makes figures of the model worth less: copies that serve reads, targets that share a device or were assumed, and
+processes that work in turns.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from ...cluster import Cluster
 from ...errors import StripewiseError
@@ -17,8 +21,11 @@ from ...store import Store
 from ...store.copies.listed import Copies
 from ...store.copies.of_files import copies_of_files
 from ...store.room import read_only_targets
+from ...workload import Workload
 from ...workload.copied import Copied, copied_text
 
+#: Processes over those at work at one time, from which on simulated runs are of another program.
+FEW = 1.5
 #: Targets that a sentence names.
 NAMED = 4
 
@@ -74,6 +81,27 @@ def of_room(store: Store, plan: Plan, ids: Mapping[str, str]) -> str:
 def of_devices(cluster: Cluster, store: Path | None) -> list[str]:
     """Sentences on targets of the cluster that share a device of this machine, and on those nobody has measured."""
     return [*modelled_apart(cluster.active), *_unmeasured(cluster, store)]
+
+
+def of_turns(workload: Workload) -> Iterator[str]:
+    """A sentence on a run whose processes were never all at work: simulated ones begin at once."""
+    tables = [file.requests for file in workload.files]
+    ranks = np.concatenate([table["rank"] for table in tables])
+    found, number = np.unique(ranks, return_inverse=True)
+    begun = np.full(len(found), np.iinfo(np.int64).max)
+    ended = np.full(len(found), np.iinfo(np.int64).min)
+    np.minimum.at(begun, number, np.concatenate([table["start_ns"] for table in tables]))
+    np.maximum.at(ended, number, np.concatenate([table["end_ns"] for table in tables]))
+    # One that ends as another begins leaves first.
+    times = np.concatenate([ended, begun])
+    order = np.argsort(times, kind="stable")
+    steps = np.where(order < len(found), -1, 1)
+    beside = int(np.cumsum(steps).max(initial=0))
+    if beside and (ended > begun).all() and beside * FEW <= len(found):
+        yield (
+            f"of its {len(found):,} processes at most {beside:,} were at work at one time, one after another, while "
+            "simulated ones begin at once and wait for each other: simulated seconds are too many, and factors others"
+        )
 
 
 def _unmeasured(cluster: Cluster, store: Path | None) -> Iterator[str]:

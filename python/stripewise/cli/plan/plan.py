@@ -56,7 +56,7 @@ from ..output import (
     wrapped,
 )
 from ..store.plan import keep_none
-from .caveats import of_copies, of_devices, of_lost_targets, of_room, standing_copies
+from .caveats import of_copies, of_devices, of_lost_targets, of_room, of_turns, standing_copies
 from .expected import all_lines
 from .options import (
     FileOptions,
@@ -376,7 +376,7 @@ def plan(
     if opened is not None:
         copied = copied_in(trace, {each.path for each in workload.files})
         standing = standing_copies(opened, [each.path for each in workload.files])
-        caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store)]
+        caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store), *of_turns(workload)]
         caveats = caveats if made.policy != Default.name else []
         ids = {each.path: each.id for each in workload.files if each.id is not None}
         lying = {path: opened.layout(identity) for path, identity in ids.items()}
