@@ -178,7 +178,7 @@ def _print_table(workload: Workload, is_predicted: bool) -> None:
             printable(row.path),
             *(format_size(row.size_bytes), f"{row.reads:,}", f"{row.writes:,}"),
             *(format_size(count) for count in (row.read_bytes, row.written_bytes, row.request_bytes_median)),
-            "-" if is_predicted else f"{shown(row.span_s, 2)} s",
+            "-" if is_predicted else time_text(row.span_s),
         )
     stdout().print(made)
     if len(rows) > ROWS_MAX:

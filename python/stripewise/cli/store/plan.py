@@ -94,10 +94,10 @@ def _key(kept: KeptPlan, places: Sequence[str]) -> list[str]:
 
 
 def _expected_text(plan: Plan) -> str:
-    """By what factor a plan is expected to be faster than def, with its copies where it has some."""
+    """By what factor a plan is expected to be faster than def, with its copies where it has some; "-": nobody told."""
     if plan.replicas is not None and plan.replicas.gain is not None:
         return f"{plan.replicas.gain:.2f} x def, with copies"
-    return f"{range_text(plan.expected)} x def"
+    return f"{range_text(plan.expected)} x def" if plan.expected.is_known else "-"
 
 
 def ls(store: StoreArgument, json: JsonOption = False) -> None:
