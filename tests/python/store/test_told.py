@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stripewise.cli.moving.mover import _copied_text
+from stripewise.store import Store
+from stripewise.store.traced import plain_advice
+from support import zipf_workload
 from test_cli import stripewise
 
 
@@ -77,3 +82,43 @@ def test_a_mover_tells_what_it_has_moved_in_all_windows() -> None:
     going = {"alive": True, "done_bytes": 1 << 20, "total_bytes": 4 << 20, "moves": 2, "moved_bytes": 32 << 20}
     assert _copied_text(going) == "1.0 MiB of 4.0 MiB copied in this window, 2 move(s), 32.0 MiB in all"
     assert _copied_text({"alive": True, "done_bytes": 5, "total_bytes": 9}) == "5 B of 9 B copied"
+
+
+def test_printed_commands_are_whole_where_paths_have_spaces(tmp_path: Path) -> None:
+    """As a shell splits them: those that are not end with two words of one path."""
+    lab = tmp_path / "a b"
+    stripewise("init", "--emulate", lab)
+    store, file = lab / "store", lab / "f"
+    file.write_bytes(bytes(100_000))
+    told = [said("store", "adopt", "--store", store, file)]
+    told += [said("store", verb, store) for verb in ("info", "ls", "df", "fsck")]
+    told += [said("store", "template", "ls", store), said("store", "plan", "ls", store), said("undo", file, code=1)]
+    told += [said("store", "drain", store, "ssd0"), said("store", "drain", store, "ssd0", "--undo")]
+    told += [said("store", "remove", store, "hdd0", code=1), said("mover", "pause", store, code=1)]
+    commands = [
+        each
+        for text in told
+        for each in re.findall(r"stripewise (?:store|undo|mover|run|tune|collect|show) [^;:]*", text)
+    ]
+    assert len(commands) > 5
+    for each in commands:
+        assert "a b" not in re.sub(r"'[^']*a b[^']*'", "", each), each
+
+
+def test_undo_of_a_managed_file_names_that_file(lab: Path) -> None:
+    (lab / "f").write_text("bytes")
+    stripewise("store", "adopt", "--store", lab / "store", lab / "f")
+    told = said("undo", lab / "f", code=1)
+    assert f"{lab / 'f'}: is a managed file and no store; 'stripewise store layout {lab / 'f'}' names its store" in told
+
+
+def test_no_program_is_advised_into_a_store(tmp_path: Path, lab: Path) -> None:
+    made = zipf_workload(2, 4)
+    paths = [tmp_path / name for name in ("job.sh", "data")]
+    files = tuple(replace(made.files[0], path=str(path), id=None) for path in paths)
+    for path in paths:
+        path.write_text("#!/bin/sh\n")
+    paths[0].chmod(0o755)
+    advice = plain_advice(replace(made, files=files), Store(lab / "store"))
+    assert "data is a plain file elsewhere;" in advice and "job.sh" not in advice
+    assert not plain_advice(replace(made, files=files[:1]), Store(lab / "store"))
