@@ -309,6 +309,12 @@ def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read
     patterns = files.only if isinstance(files, Choice) else files
     where = f" on files matching {', '.join(patterns)}" if patterns else ""
     left_out = left_out_text(counted.numbers)
+    unnamed = read_meta(source).get("unnamed", 0)
+    if unnamed and not left_out and not where:
+        return NoRequestsError(
+            f"{source}: {unnamed:,} records have no name of a file (a log of names is cut off, or lost), and no others "
+            f"hold a {what} that moved a byte; trace the run again"
+        )
     cure = f"{left_out}; --all-files includes them" if left_out else "trace a run that does I/O"
     return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
 

@@ -107,3 +107,15 @@ def test_redirected_programs_do_the_same_where_they_are_traced(tmp_path: Path) -
         assert ended.code == 0
         found.append({each.name: each.read_bytes() for each in sorted(place.iterdir())})
     assert found[0] == found[1] and len(found[0]) == 15
+
+
+def test_records_whose_names_are_lost_are_no_run_without_io(tmp_path: Path) -> None:
+    logs = tmp_path / "t"
+    stripewise("run", "--trace", logs, "--", "dd", "if=/dev/zero", f"of={tmp_path / 'f'}", "bs=64k", "count=4")
+    for names in logs.glob("*.names"):
+        os.truncate(names, 60)
+    said = stripewise("collect", logs)
+    assert "records have no name of a file" in said.err and "nobody knows the files of these records" in said.out
+    for verb in ("show", "patterns", "files"):
+        told = stripewise(verb, logs, code=None)
+        assert "records have no name of a file" in told.err and "does I/O" not in told.err, told.report

@@ -19,6 +19,7 @@ from ..output import print_json, printable, say_partial
 #: Files that count are listed up to so many.
 FILES_SHOWN = 5
 NOTHING_MOVED = "nothing to plan: no read or write moved a byte"
+UNNAMED = "nothing to plan: nobody knows the files of these records; trace the run again"
 NONE_COUNTS = "nothing to plan: no file counts, those read or written are all left out; --all-files includes them"
 
 
@@ -54,7 +55,7 @@ def collect(
     if mapped := maps_in(place).text:
         typer.echo(mapped)
         if not listed and not is_mpi_alone(trace_file(place)):
-            typer.echo(NOTHING_MOVED)
+            typer.echo(UNNAMED if account.get("unnamed") else NOTHING_MOVED)
             return
     trace = printable(quoted(place))
     if is_mpi_alone(trace_file(place)):
@@ -62,7 +63,7 @@ def collect(
         typer.echo(f"next: trace the run with --layers both, to plan for it; now: {patterns}")
         return
     if not listed:
-        typer.echo(NONE_COUNTS if _has_moved(account) else NOTHING_MOVED)
+        typer.echo(NONE_COUNTS if _has_moved(account) else UNNAMED if account.get("unnamed") else NOTHING_MOVED)
         return
     store, run_in = store_of_trace(place), _quoted(account.get("store"))
     devices = f"--cluster {run_in or 'CLUSTER'}" if store is None else f"--store {_quoted(store)}"

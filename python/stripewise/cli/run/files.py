@@ -11,10 +11,10 @@ import typer
 
 from ...units import format_size
 from ...workload.counted import KINDS, LARGE_BYTES, OUTSIDE, SMALL, Choice, left_out_text
-from ...workload.trace import run_end, touched_files
+from ...workload.trace import partial_reasons, run_end, touched_files
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, printable
+from ..output import print_json, printable, say_partial
 from ..plan.options import FileOptions, say_of_trace, user_list_path
 
 #: Globs are printed in lines of so many columns, never cut.
@@ -52,6 +52,7 @@ def files(
     if json:
         print_json([{"path": name, "bytes": count, "kind": kind} for count, kind, name in rows])
         return
+    say_partial(str(trace), partial_reasons(trace))
     say_of_trace(str(trace), ended=run_end(trace).text)
     _print_rows([row for row in rows if row[1] == COUNTS])
     said = left_out_text(counted.numbers)

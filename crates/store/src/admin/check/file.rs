@@ -263,7 +263,8 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
             }
             check.found(Severity::Warning, "ctl-generation", id, text, &format!("{} corrects it", check.store.repair_command()), check.repair);
         }
-        if MoveState::of(ctl.word()) != MoveState::Idle {
+        // Of a move that the layout has too, that was said already.
+        if MoveState::of(ctl.word()) != MoveState::Idle && layout.phase == MovePhase::None {
             if check.repair {
                 crate::admin::moves::apply::recover(store, id)?;
             }
