@@ -37,7 +37,8 @@ def test_every_verb_that_reads_the_trace_says_that_it_is_partial(tmp_path, parti
     ):
         for more in ([], ["--json"]):
             said = stripewise(*words, *more).stderr
-            assert said.count(PARTIAL) == 1 and len(said.splitlines()) == 1, said
+            # A busy machine has lines of progress beside it.
+            assert said.count(PARTIAL) == said.count("stripewise: ") == 1, said
     assert json.loads((tmp_path / "plan.json").read_text())["files"][0]["size"] == 458752
 
 
