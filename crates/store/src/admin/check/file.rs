@@ -241,17 +241,10 @@ fn check_ctl(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<u64> {
     if ctl.size() >= stripewise_layout::MAX_LOGICAL {
         let size = size_by_what_is_there(store, id, layout)?;
         let text = format!("{}: the size {} is past every layout", path.display(), ctl.size());
-        if check.repair {
+        if mends {
             ctl.set_size(size);
         }
-        check.found(
-            Severity::Error,
-            "size-insane",
-            id,
-            text,
-            &format!("{} takes it from head and the objects", check.store.repair_command()),
-            check.repair,
-        );
+        check.found(Severity::Error, "size-insane", id, text, &format!("{} takes it from head and the objects", check.store.repair_command()), mends);
         return Ok(size);
     }
     if check.idle {
