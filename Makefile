@@ -62,10 +62,12 @@ build: $(LIBRARY) $(BINDING) $(MPIIO)
 $(VENV)/.requirements: requirements.lock tools/venv.sh
 	tools/versions.sh
 	test -x $(PY) && $(PY) -m pip --version >/dev/null 2>&1 || { rm -rf $(VENV); tools/venv.sh $(VENV); }
+	@echo 'installing the packages of requirements.lock into $(VENV)'
 	$(PY) -m pip install --disable-pip-version-check --quiet -r requirements.lock
 	touch $@
 
 $(BINDING): $(VENV)/.requirements pyproject.toml $(RUST_SOURCES)
+	@echo 'building what the command loads, optimised: some minutes'
 	PIP_QUIET=1 $(VENV)/bin/maturin develop --release --locked --quiet
 	touch $@
 
@@ -78,6 +80,7 @@ $(SEAM) &: $(LIBRARY_SOURCES)
 NATIVE += $(SEAM)
 
 $(LIBRARY): $(LIBRARY_SOURCES)
+	@echo 'building the library that programs run with'
 	CC='$(CC)' CFLAGS='$(CFLAGS)' tools/library.sh $@ preload
 
 # For machines with this glibc or a newer one, whatever this machine has; tests/program/jobs/test_wheel.py.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from .units import GRANULE_BYTES, MIB, OFFSET_BYTES_MAX, nearest_granules
 
 #: (target name, width in bytes), in the order of the cycle.
 Stripes = tuple[tuple[str, int], ...]
+#: Whose layout a file has: the store's own, one that somebody gave it (a plan, a template, `set-layout`), and such a
+#: one that a drained target has left since.
+OWN, GIVEN, DRAINED = "own", "given", "drained"
 #: Regions that are joined to one are no longer than this, the size of regions by default: a region moves as a whole,
 #: and its old and new copy both take room while it does.
 JOINED_BYTES_MAX = 64 * MIB
@@ -43,9 +46,12 @@ class Region:
 
 @dataclass(frozen=True)
 class Layout:
-    """Regions from 0 on; the last one repeats."""
+    """Regions from 0 on; the last one repeats. `origin` says whose layout it is (OWN, GIVEN, DRAINED), None where
+    nobody says; layouts of other origins are equal.
+    """
 
     regions: tuple[Region, ...]
+    origin: str | None = field(default=None, compare=False)
 
 
 def share_bytes(stripes: Stripes, length: int) -> dict[str, int]:
@@ -347,4 +353,4 @@ def from_indexes(data: Mapping[str, Any], cluster: Cluster) -> Layout:
     for entry in data["regions"]:
         stripes = tuple((cluster.targets[int(number)].name, int(width)) for number, width in entry["stripes"])
         regions.append(Region(int(entry["start"]), int(entry["len"]), stripes))
-    return Layout(tuple(regions))
+    return Layout(tuple(regions), data.get("origin"))

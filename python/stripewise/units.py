@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterable
 
 from .errors import UsageError
 
@@ -15,6 +16,8 @@ GIB = 1 << 30
 MB = 10**6
 #: Widths, starts and lengths of slices are multiples of this (docs/formats.md).
 GRANULE_BYTES = 4096
+#: What a person hardly reads behind backslashes, in the words of a command.
+_UNREADABLE = frozenset("*?[]'\"\\$`!")
 #: The request size assumed where none was seen.
 STRIPE_FALLBACK_BYTES = 64 * KIB
 #: Requests up to this are small: they pay more for their start than for their bytes on any disk. It is the size of
@@ -28,6 +31,9 @@ _FACTORS = {
     "k": KIB, "kib": KIB, "m": MIB, "mib": MIB, "g": GIB, "gib": GIB, "t": 1 << 40, "tib": 1 << 40,
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
+#: Units of bits, which nobody means by a size here.
+_BITS = re.compile(r"[KMGT]b", re.ASCII)
+SIZE_CURE = "write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1,024), or kB, MB, GB or TB (of 1,000)"
 _SIZE = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -39,7 +45,9 @@ def parse_size(text: str, what: str = "size") -> int:
     match = _SIZE.fullmatch(text)
     factor = _FACTORS.get(match.group(2).lower()) if match else None
     if match is None or factor is None:
-        raise UsageError(f"{what}: '{text}' is not a size; write bytes, or a number with KiB, MiB or GiB")
+        raise UsageError(f"{what}: '{text}' is not a size; {SIZE_CURE}")
+    if _BITS.fullmatch(match.group(2)):
+        raise UsageError(f"{what}: '{text}' has a unit of bits; write {match.group(1)}{match.group(2)[0]}B for bytes")
     number = match.group(1)
     value = int(number) * factor if "." not in number else round(float(number) * factor)
     if value > OFFSET_BYTES_MAX:
@@ -55,7 +63,7 @@ def parse_age(text: str, what: str) -> int:
     """Seconds meant by `text`: `90s`, `15min`, `12h`, `7d` or `2w`. Raises UsageError naming `what`."""
     match = _AGE.fullmatch(text)
     if match is None or match.group(2) not in _AGES_S:
-        raise UsageError(f"{what}: '{text}' is not an age; write a number with s, min, h, d or w")
+        raise UsageError(f"{what}: '{text}' is no span of time; write a whole number with s, min, h, d or w")
     return int(match.group(1)) * _AGES_S[match.group(2)]
 
 
@@ -124,6 +132,30 @@ def round_up(value: int, step: int = GRANULE_BYTES) -> int:
     return -(-value // step) * step
 
 
+def _bytes_of(char: str) -> bytes:
+    """Its UTF-8; of what stands for a byte that is not UTF-8 that byte."""
+    return char.encode("utf-8", "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass")
+
+
+def _shown(char: str) -> str:
+    """A character between `$'` and `'`."""
+    if char.isprintable():
+        return f"\\{char}" if char in "\\'" else char
+    return "\\n" if char == "\n" else "".join(f"\\x{byte:02x}" for byte in _bytes_of(char))
+
+
 def quoted(path: str | os.PathLike[str]) -> str:
-    """A path as a word of a command that a person is told."""
-    return shlex.quote(os.fspath(path))
+    """A path as a word of a command that a person is told, which may stand in quotes itself: with backslashes where
+    these can be read, and as bash's `$'...'` where a character cannot be shown.
+    """
+    text = os.fspath(path)
+    if not text.isprintable():
+        return f"$'{''.join(map(_shown, text))}'"
+    if not text or any(char in _UNREADABLE for char in text):
+        return shlex.quote(text)
+    return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", text)
+
+
+def command_line(words: Iterable[str | os.PathLike[str]]) -> str:
+    """The words as a command that a person is told."""
+    return " ".join(map(quoted, words))

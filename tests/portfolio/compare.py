@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stripewise.plan import Plan
-from stripewise.policy import POLICIES, PlanOptions
+from stripewise.policy import POLICIES, PlanOptions, plan_by
 
 from .cells import by_request
 from .heuristics import layouts, quickest
@@ -56,7 +56,7 @@ def compare(number: int, limit_s: float, best_limit_s: float | None = None, hind
     of = instance(number)
     seen = of.workload(0)
     begun = time.monotonic()
-    plan = POLICIES["best"].plan(seen, of.cluster, PlanOptions(time_limit_s=best_limit_s or limit_s))
+    plan = plan_by(POLICIES["best"], seen, of.cluster, PlanOptions(time_limit_s=best_limit_s or limit_s))
     planned_s = time.monotonic() - begun
     assert fits(of, plan), f"instance {number}: best overfills a target"
     found = quickest(of, seen, limit_s)

@@ -12,6 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 from stripewise.cli.arguments import flattened
+from stripewise.cli.main import app
+from stripewise.cli.verbs import TABLE
 
 CLI = Path(__file__).resolve().parents[2] / "python/stripewise/cli"
 PARAMETERS_MAX = 8
@@ -87,3 +89,18 @@ def test_no_function_of_the_command_line_has_many_parameters():
                 if count > PARAMETERS_MAX:
                     many[f"{file.name}: {node.name}"] = count
     assert not many
+
+
+def test_arguments_are_shown_by_their_names_alone() -> None:
+    def verbs(table, *before):
+        for name, each in table.items():
+            inner = getattr(each, "verbs", None)
+            yield from verbs(inner, *before, name) if inner else [(*before, name)]
+
+    found = list(verbs(TABLE))
+    assert ("store", "template", "rm") in found and len(found) > 40
+    for words in found:
+        said = CliRunner().invoke(app, [*words, "--help"]).output
+        usage, _, rest = said.partition("\n")
+        arguments = rest.partition("Arguments:")[2].partition("Options:")[0]
+        assert usage.startswith("Usage: ") and not {*"{<"} & {*usage, *arguments}, said

@@ -95,10 +95,10 @@ def named(name: str, entry: Verb | Group) -> Iterator[tuple[str, Verb | Group]]:
 def test_every_module_of_verbs_is_in_the_table() -> None:
     """And a verb brings in its own: what all of them load is what every start of the command takes."""
     own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
-    helpers = {"main", "entry", "signals", "verbs", "arguments", "options", "output", "tables", "plan.caveats",
-               "plan.expected", "plan.options", "plan.pictures", "plan.show_trace", "plan.with_copies", "model.show",
-               "replica_building", "replica_watching", "run.kept_layout", "simulate_replicas", "store.options",
-               "swd.options"}  # fmt: skip
+    helpers = {"main", "entry", "signals", "verbs", "arguments", "measuring", "options", "output", "tables",
+               "plan.caveats", "plan.expected", "plan.options", "plan.pictures", "plan.show_trace", "plan.with_copies",
+               "model.show", "replica_building", "replica_watching", "run.kept_layout", "simulate_replicas",
+               "store.options", "swd.options"}  # fmt: skip
     place = ROOT / "python/stripewise/cli"
     found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}
     assert {name for name in found if not name.endswith("__init__")} == own | helpers

@@ -1,8 +1,8 @@
 //! What [`crate::View::parse`] proves about placements, regions and the index. After it, no sum overflows and no number points outside.
 
 use crate::cycle::Places;
-use crate::format::{HEADER, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPEATS, STRIPE, placement_flags, record, u32_at, u64_at};
-use crate::{GRANULE, LayoutError, MAX_LOGICAL, MAX_TARGETS, Table};
+use crate::format::{HEADER, INDEX, ORIGIN_AT, ORIGINAL_KIND, PLACEMENT, REGION, REPEATS, STRIPE, placement_flags, record, u32_at, u64_at};
+use crate::{GRANULE, LayoutError, MAX_LOGICAL, MAX_TARGETS, Origin, Table};
 
 const WORDS: usize = MAX_TARGETS as usize / 64;
 
@@ -32,8 +32,13 @@ impl Targets {
 
 /// Fields of the header that no section explains.
 pub(crate) fn header(header: &[u8; HEADER]) -> Result<(), LayoutError> {
-    if u64_at(header, 112) != 0 || u64_at(header, 120) != 0 {
-        return Err(LayoutError::Header { reason: "its last 16 bytes must be zero; use the program that wrote it" });
+    if u32_at(header, ORIGIN_AT) > Origin::Drained as u32 {
+        return Err(LayoutError::Header {
+            reason: "its origin must be 0 (unknown), 1 (the store's own), 2 (given) or 3 (drained); use the program that wrote it",
+        });
+    }
+    if u32_at(header, ORIGIN_AT + 4) != 0 || u64_at(header, 120) != 0 {
+        return Err(LayoutError::Header { reason: "its last 12 bytes must be zero; use the program that wrote it" });
     }
     Ok(())
 }

@@ -144,7 +144,8 @@ impl Layout {
         let Span { start, len } = self.span;
         u64s(&mut out, &[start, len]);
         let [low, high] = self.file_id;
-        u64s(&mut out, &[low, high, 0, 0]);
+        u64s(&mut out, &[low, high]);
+        u32s(&mut out, &[self.origin as u32, 0, 0, 0]);
         debug_assert_eq!(out.len(), HEADER, "the header is drawn in docs/formats.md");
         for section in [&body, &sections.placements, &sections.stripes, &replicas, &dims, &rows, &index] {
             out.extend_from_slice(section);

@@ -97,17 +97,16 @@ impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::TooShort { bytes } => {
-                write!(f, "layout has {bytes} bytes, fewer than its header of 128; restore it, or run `stripewise store fsck`")
+                write!(f, "layout has {bytes} bytes, fewer than its header of 128; restore it")
             }
             Self::Magic => f.write_str("layout does not begin with SWLAYOUT: this is not a layout file; check the path"),
             Self::Newer { version } => write!(f, "layout has version {version}, this program reads versions up to 2; use the newer program"),
             Self::Length { stated, actual } => {
-                write!(f, "layout's header says {stated} bytes but there are {actual}; restore it, or run `stripewise store fsck`")
+                write!(f, "layout's header says {stated} bytes but there are {actual}; restore it")
             }
-            Self::Checksum { stored, computed } => write!(
-                f,
-                "layout's checksum is {stored:08x} but its bytes give {computed:08x}: it is damaged; restore it, or run `stripewise store fsck`"
-            ),
+            Self::Checksum { stored, computed } => {
+                write!(f, "layout's checksum is {stored:08x} but its bytes give {computed:08x}: it is damaged; restore it")
+            }
             Self::TooMany { what, count, limit } => write!(f, "layout has {count} {what}, the limit is {limit}; use larger regions or fewer {what}"),
             Self::Header { reason } => write!(f, "layout's header: {reason}"),
             Self::Region { list, index, reason } => write!(f, "layout's {list}[{index}]: {reason}"),

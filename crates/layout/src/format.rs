@@ -26,6 +26,8 @@ pub(crate) const INVALIDATED: u32 = 2;
 /// Offset of the checksum, the one field that the checksum takes as zero.
 pub(crate) const CRC_AT: usize = 12;
 pub(crate) const ID_AT: usize = 96;
+/// Whose layout it is ([`crate::Origin`]).
+pub(crate) const ORIGIN_AT: usize = 112;
 
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -108,6 +108,20 @@ pub enum MovePhase {
     Punching,
 }
 
+/// Whose layout a file has, which neither its regions nor their widths tell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Origin {
+    /// Nobody wrote it down: of versions that kept none, and where there is no file.
+    #[default]
+    Unknown = 0,
+    /// The store's own, as new files get it.
+    Own = 1,
+    /// Somebody gave it: a plan, a template, `set-layout`.
+    Given = 2,
+    /// Somebody gave it, and a target that was drained has left it since.
+    Drained = 3,
+}
+
 /// A range of logical bytes; `len == u64::MAX - start` means to the end of the file, however long.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{LayoutError, MovePhase, OnWrite, Span, View};
+use crate::{LayoutError, MovePhase, OnWrite, Origin, Span, View};
 
 /// One (target, width) of a placement's cycle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -72,6 +72,8 @@ pub struct Layout {
     pub generation: u64,
     /// The file's id; zeros in a template.
     pub file_id: [u64; 2],
+    /// Whose layout it is.
+    pub origin: Origin,
     /// Home of every byte; sorted, without gaps, from 0; the last one repeats.
     pub regions: Vec<Region>,
     /// Copy target of a move: covers `span` exactly while [`MovePhase::Copying`], else empty.
@@ -121,6 +123,7 @@ impl View<'_> {
         Layout {
             generation: self.generation(),
             file_id: self.file_id(),
+            origin: self.origin(),
             regions: self.home().to_regions(),
             pending: self.pending().to_regions(),
             retired: self.retired().to_regions(),

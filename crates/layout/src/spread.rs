@@ -5,10 +5,10 @@
 //! together, however many files grow. Nothing of this changes later: who writes never changes a layout. Files begin on one target or another, by chance, so
 //! that small ones are not all on the first.
 
-use crate::format::{CRC_AT, HEADER, MAGIC, PLACEMENT, REGION, REPEATS, STRIPE, VERSION, placement_flags};
+use crate::format::{CRC_AT, HEADER, MAGIC, ORIGIN_AT, PLACEMENT, REGION, REPEATS, STRIPE, VERSION, placement_flags};
 use crate::region::RegionRef;
 use crate::stamp::{checksum, put};
-use crate::{GRANULE, MAX_LOGICAL, MAX_TARGETS, View};
+use crate::{GRANULE, MAX_LOGICAL, MAX_TARGETS, Origin, View};
 
 /// Files whose heads, grown together, fit on a target: of a hundred they take a hundredth of it out of proportion.
 const HEADS: u64 = 8192;
@@ -24,6 +24,7 @@ const MOST_ROOM: u64 = 1 << 54;
 /// What a new file gets instead of a template ([`Spread::of`]).
 pub struct Spread<'a> {
     template: RegionRef<'a>,
+    origin: Origin,
     /// Bytes of the head; 0 = none.
     head: u64,
     /// Bytes of a window of the tail.
@@ -59,6 +60,7 @@ impl<'a> Spread<'a> {
         })?;
         let mut spread = Self {
             template: region,
+            origin: template.origin(),
             head: 0,
             tail_len: region.len,
             in_head: [false; MAX_TARGETS as usize],
@@ -176,6 +178,7 @@ impl<'a> Spread<'a> {
         put(into, 0, MAGIC);
         let counts = [regions as u32, 0, 0, regions as u32, stripes as u32, 0, 0, 0, self.index_entries(regions) as u32, shift, 0, targets];
         Cursor { into, at: 8 }.u32s(&[VERSION, 0]).u64s(&[bytes, 0]).u32s(&counts);
+        put(into, ORIGIN_AT, &(self.origin as u32).to_le_bytes());
         let crc = checksum(into);
         put(into, CRC_AT, &crc.to_le_bytes());
     }

@@ -5,11 +5,11 @@
 
 use crate::check;
 use crate::cycle::Places;
-use crate::format::{DIM, HEADER, ID_AT, INDEX, ORIGINAL_KIND, PLACEMENT, REGION, REPLICA, STRIPE, record, u32_at, u64_at};
+use crate::format::{DIM, HEADER, ID_AT, INDEX, ORIGIN_AT, ORIGINAL_KIND, PLACEMENT, REGION, REPLICA, STRIPE, record, u32_at, u64_at};
 use crate::stamp::check_envelope;
 use crate::{
     Extents, LayoutError, Logical, MAX_DIMS, MAX_INDEX, MAX_PLACEMENTS, MAX_REGIONS, MAX_REPLICAS, MAX_STRIPES, MovePhase, ORIGINAL, ObjectOffset,
-    Piece, Pieces, RegionRef, Span, Table,
+    Origin, Piece, Pieces, RegionRef, Span, Table,
 };
 
 /// A validated layout in its mapped form.
@@ -47,7 +47,7 @@ impl<'a> Sections<'a> {
         if u64::from(count) > limit {
             return Err(LayoutError::TooMany { what, count: u64::from(count), limit });
         }
-        let short = LayoutError::Header { reason: "its counts need more bytes than the file has; restore it, or run `stripewise store fsck`" };
+        let short = LayoutError::Header { reason: "its counts need more bytes than the file has; restore it" };
         let Some(bytes) = (count as usize).checked_mul(size) else {
             return Err(short);
         };
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
         let replica_regions = sections.take("replica regions", count(60), MAX_REGIONS, REGION)?;
         let index = sections.take("index entries", count(64), MAX_INDEX, INDEX)?;
         if !sections.rest.is_empty() {
-            return Err(LayoutError::Header { reason: "there are bytes after the last section; restore it, or run `stripewise store fsck`" });
+            return Err(LayoutError::Header { reason: "there are bytes after the last section; restore it" });
         }
         let places = Places { placements, stripes };
         check::placements(&places, count(76))?;
@@ -140,6 +140,17 @@ impl<'a> View<'a> {
             1 => MovePhase::Copying,
             2 => MovePhase::Punching,
             _ => MovePhase::None,
+        }
+    }
+
+    /// Whose layout it is.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        match u32_at(self.header, ORIGIN_AT) {
+            1 => Origin::Own,
+            2 => Origin::Given,
+            3 => Origin::Drained,
+            _ => Origin::Unknown,
         }
     }
 

@@ -97,15 +97,16 @@ pub struct TrialsHandle(Trials);
 #[pymethods]
 impl TrialsHandle {
     /// `scenario_json` has the servers, the network and the files; every run the tables of its files and of every rank the first `most`, as for
-    /// `simulate_requests`.
+    /// `simulate_requests`, and whether it is a sample, whose processes begin at once.
     ///
     /// Raises WorkloadError for a scenario or requests that cannot be.
     #[new]
-    fn new(py: Python<'_>, scenario_json: &str, runs: Vec<(Vec<PyBuffer<u8>>, usize)>) -> PyResult<Self> {
+    fn new(py: Python<'_>, scenario_json: &str, runs: Vec<(Vec<PyBuffer<u8>>, usize, bool)>) -> PyResult<Self> {
         let mut listed = Vec::with_capacity(runs.len());
-        for (tables, most) in runs {
+        for (tables, most, is_sample) in runs {
             let tables = tables.iter().map(|table| table.to_vec(py)).collect::<PyResult<Vec<Vec<u8>>>>()?;
-            listed.push(Listed::new(tables.iter().map(Vec::as_slice), most).map_err(of_workload)?);
+            let run = Listed::new(tables.iter().map(Vec::as_slice), most).map_err(of_workload)?;
+            listed.push(if is_sample { run.at_once() } else { run });
         }
         Trials::new(scenario_json, listed).map(Self).map_err(of_workload)
     }

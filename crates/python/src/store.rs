@@ -70,6 +70,20 @@ fn store_configure(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResul
     py.detach(|| create::configure(&RealDisk::new(), &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)
 }
 
+/// Compiles the specification of a store whose store.bin is missing or damaged; tells whether it was.
+#[pyfunction]
+fn store_recompile(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResult<String> {
+    let is_anew = py.detach(|| create::recompile(&RealDisk::new(), &absolute(&store)?, &SpecJson::parse(&spec_json)?)).map_err(from_store)?;
+    Ok(text(&json!(is_anew)))
+}
+
+/// Writes the mark of a target's directory anew, where it is lost; tells whether it was.
+#[pyfunction]
+fn store_mark(py: Python<'_>, store: PathBuf, target: String) -> PyResult<String> {
+    let is_anew = py.detach(|| create::mark(&RealDisk::new(), &absolute(&store)?, &target)).map_err(from_store)?;
+    Ok(text(&json!(is_anew)))
+}
+
 /// What `store_configure` would write, as bytes, for a file of its own.
 #[pyfunction]
 fn store_compile<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyBytes>> {
@@ -192,6 +206,8 @@ fn store_programs(py: Python<'_>, store: PathBuf) -> PyResult<String> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_create, module)?)?;
     module.add_function(wrap_pyfunction!(store_configure, module)?)?;
+    module.add_function(wrap_pyfunction!(store_recompile, module)?)?;
+    module.add_function(wrap_pyfunction!(store_mark, module)?)?;
     module.add_function(wrap_pyfunction!(store_compile, module)?)?;
     module.add_function(wrap_pyfunction!(store_info, module)?)?;
     module.add_function(wrap_pyfunction!(store_files, module)?)?;

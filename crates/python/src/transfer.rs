@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use serde_json::json;
+use stripewise_layout::Origin;
 use stripewise_store::admin::check::scrub;
 use stripewise_store::admin::ids::id_from;
 use stripewise_store::admin::info::current_size;
@@ -25,11 +26,11 @@ use crate::store::{as_json, text, with_store};
 #[pyo3(signature = (store, path, layout_json=None, lease=true))]
 fn store_adopt(py: Python<'_>, store: PathBuf, path: PathBuf, layout_json: Option<String>, lease: bool) -> PyResult<String> {
     with_store(py, &store, |s| {
-        let regions = match layout_json {
-            Some(layout) => Some(LayoutJson::parse(&layout)?.regions("the layout", s.targets.len())?),
+        let layout = match layout_json.map(|text| LayoutJson::parse(&text)).transpose()? {
+            Some(json) => Some((json.regions("the layout", s.targets.len())?, json.origin.map(Origin::from).unwrap_or_default())),
             None => None,
         };
-        Ok(text(&as_json(&adopt::adopt(s, newfile::fresh_id(s)?, &place(&path)?, regions, lease)?)?))
+        Ok(text(&as_json(&adopt::adopt(s, newfile::fresh_id(s)?, &place(&path)?, layout, lease)?)?))
     })
 }
 
@@ -99,17 +100,13 @@ fn store_gc(py: Python<'_>, store: PathBuf, options_json: String) -> PyResult<St
     })
 }
 
-/// Compares files with their checksums, all when `ids` is empty: {"files", "verified", "summed", "busy", "bytes", "rot"}.
+/// Compares files with their checksums, all when `ids` is empty: {"files", "verified", "summed", "busy", "bytes", "rot", "suspect", "away"}.
 #[pyfunction]
 #[pyo3(signature = (store, ids, bytes_per_s=0))]
 fn store_scrub(py: Python<'_>, store: PathBuf, ids: Vec<String>, bytes_per_s: u64) -> PyResult<String> {
     with_store(py, &store, |s: &Store<'_>| {
         let ids = if ids.is_empty() { s.ids()? } else { ids.iter().map(|id| id_from(id)).collect::<Result<Vec<_>>>()? };
-        let (pace, mut done) = (scrub::Pace::new(bytes_per_s), scrub::Scrubbed::default());
-        for id in ids {
-            scrub::scrub_file(s, id, &pace, &mut done)?;
-        }
-        Ok(text(&as_json(&done)?))
+        Ok(text(&as_json(&scrub::scrub_files(s, &ids, &scrub::Pace::new(bytes_per_s))?)?))
     })
 }
 

@@ -1,7 +1,10 @@
-//! The processes: which request each issues next, and when. Closed loops, open loops and barriers are all here; what a request costs is not.
+//! The processes: which request each issues next, and when. Closed loops, open loops, barriers and turns are all here; what a request costs is not.
 //!
 //! A process's next request is fetched when the one before it is issued. `done` may be told of an end that lies in the future: nothing here
 //! depends on when it is told, only on the time that it is told. So the engine without events and the one with events share this.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::request::{Request, Source, Start};
 use crate::{Error, heap::Heap};
@@ -26,6 +29,17 @@ struct Process {
     in_flight: u32,
 }
 
+/// Who waits for others to be over. The time of a wake is that of their ends alone, whoever is told of first.
+#[derive(Default)]
+struct Turns {
+    /// Processes in the order in which others wait for them.
+    order: Vec<u32>,
+    /// Latest end of the first 0, 1, .. of them, as far as all of these are over.
+    over_ns: Vec<u64>,
+    /// Those who wait, by how many they wait for; and since when they could go on themselves.
+    waiting: BinaryHeap<Reverse<(u32, u32, u64)>>,
+}
+
 pub(crate) struct Clients {
     processes: Vec<Process>,
     /// Processes that have a next request.
@@ -34,6 +48,7 @@ pub(crate) struct Clients {
     waiting: Vec<u32>,
     /// When the latest of them came.
     latest_ns: u64,
+    turns: Turns,
     /// Processes that had requests at all.
     pub had: u32,
     /// Think times of closed loops so far.
@@ -48,7 +63,8 @@ impl Clients {
             return Err(Error::Invalid(format!("workload: it has {count} processes; use at most {MAX_PROCESSES}")));
         }
         let processes = vec![Process::default(); count as usize];
-        let mut clients = Clients { processes, active: 0, waiting: Vec::new(), latest_ns: 0, had: 0, think_ns: 0 };
+        let turns = Turns { order: source.ended().to_vec(), over_ns: vec![0], waiting: BinaryHeap::new() };
+        let mut clients = Clients { processes, active: 0, waiting: Vec::new(), latest_ns: 0, turns, had: 0, think_ns: 0 };
         for id in 0..count {
             let next = source.next(id)?;
             if next.is_some() {
@@ -63,6 +79,7 @@ impl Clients {
             clients.schedule(id, 0, agenda);
         }
         clients.release(0, agenda);
+        clients.take_turns(agenda);
         Ok(clients)
     }
 
@@ -92,9 +109,11 @@ impl Clients {
         let Some(process) = self.processes.get_mut(id as usize) else { return };
         process.in_flight -= 1;
         process.drained_ns = process.drained_ns.max(end_ns);
-        let Process { next: Some(Request { start, .. }), in_flight: 0, drained_ns } = *process else { return };
-        if !matches!(start, Start::At(_)) {
-            self.drained(id, start, drained_ns, agenda);
+        match *process {
+            Process { next: Some(Request { start: Start::At(_), .. }), .. } => {}
+            Process { next: Some(Request { start, .. }), in_flight: 0, drained_ns } => self.drained(id, start, drained_ns, agenda),
+            Process { next: None, in_flight: 0, .. } => self.take_turns(agenda),
+            _ => {}
         }
     }
 
@@ -125,7 +144,30 @@ impl Clients {
                 self.latest_ns = self.latest_ns.max(at_ns);
                 self.release(0, agenda);
             }
+            Start::Behind { over, think_ns } => {
+                self.think_ns += u128::from(think_ns);
+                self.turns.waiting.push(Reverse((over, id, at_ns)));
+                self.take_turns(agenda);
+            }
             Start::At(_) => {}
+        }
+    }
+
+    /// Sees who of those that others wait for is over by now, and lets these go on.
+    fn take_turns(&mut self, agenda: &mut impl Agenda) {
+        let Turns { order, over_ns, waiting } = &mut self.turns;
+        while let Some(Process { next: None, in_flight: 0, drained_ns }) =
+            order.get(over_ns.len() - 1).and_then(|id| self.processes.get(*id as usize))
+        {
+            over_ns.push(over_ns.last().copied().unwrap_or(0).max(*drained_ns));
+        }
+        while let Some(&Reverse((over, id, at_ns))) = waiting.peek()
+            && let Some(end_ns) = over_ns.get(over as usize)
+        {
+            waiting.pop();
+            if let Some(Process { next: Some(Request { start: Start::Behind { think_ns, .. }, .. }), .. }) = self.processes.get(id as usize) {
+                agenda.wake(at_ns.max(*end_ns).saturating_add(*think_ns), id);
+            }
         }
     }
 

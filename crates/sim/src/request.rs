@@ -16,6 +16,13 @@ pub enum Start {
     Barrier(u64),
     /// Closed loop behind a barrier: when every process has come to its next barrier, and not before this time, ns from the beginning.
     BarrierAt(u64),
+    /// Closed loop behind other processes: so many ns after the first `over` of [`Source::ended`] have done all of their requests.
+    Behind {
+        /// How many, at most as many as there are.
+        over: u32,
+        /// Time between the last of their ends and this.
+        think_ns: u64,
+    },
 }
 
 /// One request of one process.
@@ -37,6 +44,11 @@ pub struct Request {
 pub trait Source {
     /// How many processes there are; they are numbered from 0.
     fn processes(&self) -> u32;
+
+    /// Processes in the order in which they ended where the requests come from; what [`Start::Behind`] counts in. None where nothing waits for others.
+    fn ended(&self) -> &[u32] {
+        &[]
+    }
 
     /// The next request of `process`; `None` when it has no more.
     ///

@@ -78,17 +78,13 @@ pub enum BinError {
 impl fmt::Display for BinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated => f.write_str("store.bin is cut short; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml"),
-            Self::Magic => f.write_str("store.bin does not begin with SWSTORE1; is this a Stripewise store?"),
+            Self::Truncated => f.write_str("store.bin is cut short"),
+            Self::Magic => f.write_str("store.bin does not begin with SWSTORE1"),
             Self::Newer(version) => {
                 write!(f, "store.bin has version {version}, this Stripewise reads up to {STORE_VERSION}; use the newer Stripewise that wrote it")
             }
-            Self::Checksum => {
-                f.write_str("store.bin's checksum does not fit; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml")
-            }
-            Self::Field(name) => {
-                write!(f, "store.bin: {name} is out of range; run 'stripewise store fsck STORE --repair' to compile it anew from store.toml")
-            }
+            Self::Checksum => f.write_str("store.bin's checksum does not fit"),
+            Self::Field(name) => write!(f, "store.bin: {name} is out of range"),
         }
     }
 }
@@ -351,6 +347,7 @@ mod tests {
         Layout {
             generation: 0,
             file_id: [0, 0],
+            origin: stripewise_layout::Origin::Unknown,
             regions: vec![Region { start: 0, len: 64 << 20, generation: 0, placement: Placement::Striped(stripes) }],
             pending: vec![],
             retired: vec![],

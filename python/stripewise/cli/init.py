@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..calibration.calibrate import FIGURES, calibrated
-from ..calibration.measure import Measurement, open_probe
-from ..cluster import CLASSES, Cluster, Network, Target
+from ..calibration.calibrate import FIGURES
+from ..cluster import CLASSES, Cluster, Network
 from ..devices import shared
-from ..errors import NoSpaceError, UsageError
-from ..native import parsed
+from ..errors import UsageError
 from ..setup import found
 from ..setup.document import FoundTarget, cluster_document
 from ..setup.left import cluster_left
@@ -27,17 +23,16 @@ from ..setup.plain import plain_files
 from ..setup.remarks import remarks
 from ..setup.request import Request, Words, request
 from ..store import Store
+from ..store.globs import without_directory
 from ..store.room import parted_text, room_bytes
-from ..units import format_size, parse_size
+from ..units import format_size, parse_size, quoted
 from .arguments import flattened
+from .measuring import SCRATCH, SECONDS_MAX, measuring
 from .options import JsonOption, ManageOption
-from .output import print_json, printable, progress, say, stdout, table, wrapped
+from .output import print_json, printable, say, stdout, table, wrapped
 
-#: Seconds for all directories together unless --seconds says it, and for one of them at most and at least.
-SECONDS_ALL, SECONDS_MAX, SECONDS_MIN = 40.0, 10.0, 2.0
-SCRATCH = "256MiB"
-#: What crates/store/src/admin/probe/scratch.rs insists on (`BYTES_MIN`).
-SCRATCH_MIN_BYTES = 4 << 20
+#: Seconds for all directories together unless --seconds says it, and for one of them at least.
+SECONDS_ALL, SECONDS_MIN = 40.0, 2.0
 #: What follows where all targets are on one device.
 NO_CHOICE = (
     "since over one device no layout is faster than another and 'tune' has nothing to find; for trials, "
@@ -98,7 +93,7 @@ class MeasureOptions:
             metavar="SECONDS",
             min=1,
             max=86_400,
-            help="Measuring time per directory, in seconds (default: 10, 40 in total).",
+            help="Measuring time per directory, in seconds (default: 10, but at most 40 for all).",
         ),
     ] = None
     scratch: Annotated[
@@ -126,7 +121,7 @@ def init(
     ],
     place: PlaceOptions,
     targets: TargetOptions,
-    measuring: MeasureOptions,
+    options: MeasureOptions,
     json: JsonOption = False,
 ) -> None:
     """Create a calibrated store over directories.
@@ -136,9 +131,9 @@ def init(
     """
     words = Words(targets.klass or (), targets.capacity or ())
     asked = request(directories, targets.emulate, place.store, place.output, place.manage or [], words)
-    if targets.emulate or not measuring.calibrate:
-        measuring.refuse("nothing is measured;" if targets.emulate else "--no-calibrate measures nothing;")
-    scratch_bytes = parse_size(measuring.scratch or SCRATCH, "--scratch")
+    if targets.emulate or not options.calibrate:
+        options.refuse("nothing is measured;" if targets.emulate else "--no-calibrate measures nothing;")
+    scratch_bytes = parse_size(options.scratch or SCRATCH, "--scratch")
     asked.check_owned()
     store, left = finished_before(asked), cluster_left(asked)
     if store is not None:
@@ -146,11 +141,12 @@ def init(
         known = found.as_made(store.config.cluster.targets, [home for home, _ in asked.homes()])
     else:
         asked.check(left.cluster is not None, left.why)
-        known = _known(asked, left.cluster, measuring, scratch_bytes)
+        known = _known(asked, left.cluster, options, scratch_bytes)
         store = make_store(asked.store, left.cluster or _cluster(asked.cluster_file, known), asked.manage)
     if left.cluster is None:
         write_cluster(asked.cluster_file, cluster_document(_cluster(asked.cluster_file, known), known, asked.store))
-    made = Made(store, asked.cluster_file, tuple(known), (*remarks(known), *overlaps(asked.store, asked.globs())))
+    warnings = (*remarks(known), *overlaps(asked.store, asked.globs()), *without_directory(asked.globs()))
+    made = Made(store, asked.cluster_file, tuple(known), warnings)
     if left.cluster is not None:
         apart = [asked.cluster_file, *(home for _, home in asked.homes())]
         for text in plain_files(asked.store, asked.globs(), apart):
@@ -161,12 +157,12 @@ def init(
         made.show()
 
 
-def _known(asked: Request, left: Cluster | None, measuring: MeasureOptions, scratch_bytes: int) -> list[FoundTarget]:
+def _known(asked: Request, left: Cluster | None, options: MeasureOptions, scratch_bytes: int) -> list[FoundTarget]:
     """The targets with their figures: those of the cluster.toml that was `left`, emulated, measured or assumed."""
     emulated, spots = (asked.emulated(), ()) if asked.emulate else ((), asked.spots())
     if left is not None:
-        again = f"rm {shlex.quote(str(asked.cluster_file))}"
-        measuring.refuse(f"the figures are those of {asked.cluster_file}; to measure anew, {again}, or else")
+        again = f"rm {quoted(asked.cluster_file)}"
+        options.refuse(f"the figures are those of {asked.cluster_file}; to measure anew, {again}, or else")
         say(
             f"{printable(str(asked.cluster_file))}: describes these targets already, as an undo leaves it; their "
             f"figures are taken from it, and it stays as it is (to begin anew: {printable(again)})"
@@ -175,49 +171,14 @@ def _known(asked: Request, left: Cluster | None, measuring: MeasureOptions, scra
         return found.as_made(left.targets, [homes[target.path] for target in left.targets])
     if asked.emulate:
         return found.emulated(emulated, asked.capacities)
-    seconds = measuring.seconds or min(SECONDS_MAX, max(SECONDS_MIN, SECONDS_ALL / len(spots)))
-    with _measure(measuring.calibrate, seconds, scratch_bytes, len(spots)) as measure:
-        return found.found_targets(spots, measure, asked.classes, asked.capacities)
+    seconds = options.seconds or min(SECONDS_MAX, max(SECONDS_MIN, SECONDS_ALL / len(spots)))
+    measured = measuring(seconds, scratch_bytes, len(spots)) if options.calibrate else contextlib.nullcontext()
+    with measured as each:
+        return found.found_targets(spots, each, asked.classes, asked.capacities)
 
 
 def _cluster(source: Path, known: Sequence[FoundTarget]) -> Cluster:
     return Cluster(source, Network(), tuple(one.target for one in known))
-
-
-@contextlib.contextmanager
-def _measure(wanted: bool, seconds: float, scratch_bytes: int, count: int) -> Iterator[found.Measure | None]:
-    """What measures one directory after the other; None where nothing is to be measured."""
-    if not wanted:
-        yield None
-        return
-    what = "the directory" if count == 1 else f"{count} directories one after the other, each"
-    say(
-        f"measuring {what} for up to {seconds:g} s: writes up to {format_size(scratch_bytes)} (1/16 of what is free at "
-        f"most) into a file without a name, which is gone afterwards"
-    )
-    with open_probe(None) as probe:
-
-        def measure(target: Target) -> Target:
-            with progress(f"measuring {printable(target.name)}") as step:
-                try:
-                    parsed(probe.begin, str(target.path), 0, scratch_bytes)
-                except NoSpaceError as error:
-                    raise _too_little(target.path, scratch_bytes) from error
-                return calibrated(target, Measurement(probe, target.name, seconds, step).run())
-
-        yield measure
-
-
-def _too_little(path: Path, scratch_bytes: int) -> NoSpaceError:
-    """That no directory can be measured with so small a scratch file."""
-    if scratch_bytes < SCRATCH_MIN_BYTES:
-        return NoSpaceError(f"--scratch: a measurement takes at least {format_size(SCRATCH_MIN_BYTES)}; ask for more")
-    space = os.statvfs(path)
-    return NoSpaceError(
-        f"{path}: has {format_size(space.f_bavail * space.f_frsize)} free; a measurement takes a sixteenth of that, at "
-        f"least {format_size(SCRATCH_MIN_BYTES)}: free {format_size(16 * SCRATCH_MIN_BYTES)} there, or measure nothing "
-        f"(--no-calibrate)"
-    )
 
 
 @dataclass(frozen=True)
@@ -248,11 +209,11 @@ class Made:
         """The command to go on with: the one that brings a choice where there is none."""
         if self.has_choice:
             return self.command("tune")
-        return f"stripewise store add {shlex.quote(str(self.store.root))} NAME --path DIR --class CLASS"
+        return f"stripewise store add {quoted(self.store.root)} NAME --path DIR"
 
     def command(self, verb: str) -> str:
         """A verb on this store for the shell."""
-        return f"stripewise {verb} --store {shlex.quote(str(self.store.root))} -- CMD"
+        return f"stripewise {verb} --store {quoted(self.store.root)} -- CMD"
 
     def as_json(self) -> dict[str, Any]:
         """As `init --json` prints it."""
@@ -285,7 +246,7 @@ class Made:
             for text in _details(one):
                 typer.echo(printable(text))
         if not self.is_emulated and any(one.target.calibration is None for one in self.found):
-            measured_by = f"stripewise calibrate --store {shlex.quote(str(self.store.root))} --apply"
+            measured_by = f"stripewise calibrate --store {quoted(self.store.root)} --apply"
             typer.echo(printable(f"figures are assumed; have them measured: {measured_by}"))
         for text in self.warnings:
             say(f"warning: {printable(text)}")
@@ -308,9 +269,6 @@ def _details(one: FoundTarget) -> Iterator[str]:
     if one.unreliable:
         kinds = ", ".join(kind.replace("_", " ") for kind in one.unreliable)
         yield f"    measured unreliably: {kinds}; docs/calibration.md says what that means"
-    if one.unreliable_besides:
-        kinds = ", ".join(kind.replace("_", " ") for kind in one.unreliable_besides)
-        yield f"    measured unreliably, though no figure and no class comes from it: {kinds}"
     if target.capacity_bytes:
         yield f"{target.name}: at most {format_size(target.capacity_bytes)}"
 

@@ -6,6 +6,7 @@ A verb's module is brought in when it is used: most of the time of a short verb 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import signal
@@ -49,6 +50,17 @@ class WithColumns(TyperCommand):
                     raise UsageError(f"{shown}: is an empty path; give one, '.' for the working directory")
         return list(super().parse_args(ctx, args))
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Arguments are shown by their names alone: types of Python's and braces say nothing to who calls them."""
+        found = list(super().get_params(ctx))
+        for parameter in found:
+            if parameter.param_type_name == "argument":
+                name = parameter.metavar or parameter.name.upper()
+                shown = name if parameter.required else f"[{name}]"
+                for method, text in (("display_type_rich", ""), ("_usage_display_name", shown)):
+                    setattr(parameter, method, functools.partial(_said, text))
+        return found
+
     def invoke(self, ctx: Any) -> Any:
         """What ended the process at once is an exception from here on: there may be something to put in order."""
         for number, handler in HANDLERS.items():
@@ -63,6 +75,10 @@ class WithColumns(TyperCommand):
         _, _, verb = ctx.command_path.partition(" ")
         self.epilog = columns_help(verb)
         super().format_epilog(ctx, formatter)
+
+
+def _said(text: str, **_: Any) -> str:
+    return text
 
 
 def _takes_path(parameter: Any) -> bool:

@@ -30,7 +30,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ManageOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--manage", metavar="DIR|GLOB", help="Directory or glob whose new files go into the store; repeatable."
+        "--manage",
+        metavar="DIR|GLOB",
+        help="Directory or glob whose new files go into the store ('*' is within a directory, '**' not); repeatable.",
     ),
 ]
 CommandArgument = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="Program and its arguments.")]

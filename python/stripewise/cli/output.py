@@ -26,6 +26,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import StripewiseError, Terminated, UsageError
+from ..files.spelling import is_byte, spelled
 from ..layout import Region, Stripes
 from ..units import exact_size
 from .signals import ENDED_BY
@@ -97,8 +98,10 @@ def print_json(value: Any) -> None:
 
 
 def printable(text: str) -> str:
-    """A name as one line that no terminal stumbles over."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    """A name as one line that no terminal stumbles over; bytes that are not UTF-8 as traces spell them."""
+    return "".join(
+        char if char.isprintable() else spelled(char) if is_byte(char) else ascii(char)[1:-1] for char in text
+    )
 
 
 def table(title: str, *columns: str, keys: int = 1) -> Table:

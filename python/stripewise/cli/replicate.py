@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from ..cluster import Cluster, read_cluster
 from ..errors import UsageError
 from ..findings import DEFAULT_CLUSTER, RunFacts, facts_of, reads_of, span_of
 from ..layout import Layout
-from ..pattern import report_as_asked, report_of
+from ..pattern import PatternReport, report_as_asked, report_of
 from ..plan.replicas import ON_WRITE
 from ..replicas import (
     DECAYS,
@@ -53,7 +53,10 @@ from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
 from .replica_watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
-SECONDS_RANK = "the model's seconds rank replicas; those of a run are simulated by 'stripewise plan --replicas SIZE'"
+SECONDS_RANK = (
+    "the model's seconds, building's among them, rank replicas; those of a run are simulated by 'stripewise plan "
+    "--replicas SIZE'"
+)
 #: Rows of a table; --json has all.
 ROWS_MAX = 20
 #: The model's seconds over the run's from which something else than its devices is told to serve the files.
@@ -263,8 +266,7 @@ def _take_up(
                 check_untuned(read_store(place.store).root)
             turn = held.enter_context(turn_of(Store(place.store), digest_of(trace_file(trace)), building.what_if))
             options = options if managers.stored is not None else turn.options(options)
-        is_auto = place.layer == "auto"
-        report = report_as_asked(trace, files.choice()) if is_auto else report_of(trace, files.choice(), place.layer)
+        report = _reported(trace, files, place.layer)
         say_partial(str(trace), partial_reasons(trace))
         say_of_trace(str(trace), ended=run_end(trace).text)
         found = accesses_of(report)
@@ -301,8 +303,20 @@ def _take_up(
         _tell_prices(cluster, {each.file for each in found.patterns}, setting, lies)
 
 
+def _reported(trace: Path, files: FileOptions, layer: str) -> PatternReport:
+    """The patterns of the layer that is asked for, those of MPI-IO with what was made of them."""
+    if layer == "posix":
+        return report_of(trace, files.choice(), layer)
+    report = report_as_asked(trace, files.choice())
+    if layer == "auto":
+        return report
+    kept = tuple(each for each in report.files if each.layer == layer)
+    # Without any, the error says what there is.
+    return replace(report, files=kept) if kept else report_of(trace, files.choice(), layer)
+
+
 #: A reason why a run may take longer than the model has it.
-READS_ON = "it has servers read on over gaps below 128 KiB, which emulated devices and some disks do not: "
+READS_ON = "it has servers read on over gaps below 128 KiB, which some disks do not: "
 
 
 def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> None:

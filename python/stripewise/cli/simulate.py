@@ -14,7 +14,7 @@ import typer
 from ..cluster import Cluster, read_cluster
 from ..errors import StripewiseError, UsageError
 from ..layout import Layout
-from ..plan import read_plan
+from ..plan import Plan, read_plan
 from ..policy import POLICIES, PlanOptions, Policy, plan_by, policies_named, refuse_foreign
 from ..policy.best.trial import Trials
 from ..report.figure import check_plot_path
@@ -23,7 +23,10 @@ from ..simulate import Load, Outcome, Settings, load_description, load_trace, si
 from ..simulate.plot import plot_comparison, plot_sweep, plot_timeline
 from ..simulate.run import LOOPS, Compared, compared, paths_of
 from ..simulate.sweep import Sweep, Value, changed_cluster, parse_sweep
+from ..store import Store
 from ..store.config import read_store
+from ..store.placed import with_room
+from ..store.traced import with_sizes
 from ..units import parse_size
 from ..workload import Workload
 from ..workload.describe import read_description
@@ -35,7 +38,7 @@ from .output import print_json, printable, progress, say, say_partial, shown, st
 from .plan.options import (
     FileOptions,
     SearchOptions,
-    SizeOptions,
+    SimulatedSizeOptions,
     WindowOptions,
     plan_options,
     require_window,
@@ -54,7 +57,11 @@ class SimulateRequest:
     ] = None
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="STORE", help="Store on whose devices to simulate, in place of --cluster."),
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="Store on whose devices to simulate, with the room left there; in place of --cluster.",
+        ),
     ] = None
     workload: Annotated[
         Path | None,
@@ -146,33 +153,46 @@ class Job:
     def __init__(
         self,
         policies: Sequence[Policy],
-        plans: Sequence[Path],
+        plans: Sequence[tuple[str, Plan]],
         options: PlanOptions,
         tells_io: bool,
         layouts: Mapping[str, Layout],
+        store: Store | None,
     ) -> None:
         self.policies = policies
+        self.store = store
         self.tells_io = tells_io
         self.layouts = layouts
-        self.plans = [(str(path), read_plan(path)) for path in plans]
+        self.plans = plans
         self.options = options
         self.is_said = False
         for name, plan in self.plans:
             if (copies := plan.replicas) is not None:
+                count = "1 copy" if len(copies.all) == 1 else f"{len(copies.all):,} copies"
                 gain = "" if copies.gain is None else f"; with them {copies.gain:.2f} times def in I/O, says the plan"
-                say(f"stripewise: {printable(name)}: is simulated without its {len(copies.all):,} copies{gain}")
+                say(f"stripewise: {printable(name)}: is simulated without its {count}{gain}")
 
-    def run(self, load: Load, cluster: Cluster, settings: Settings, where: str) -> list[Outcome]:
-        """One run under each policy and each plan."""
+    def run(
+        self, load: Load, cluster: Cluster, changes: Mapping[str, Value], settings: Settings, where: str
+    ) -> list[Outcome]:
+        """One run under each policy and each plan, on the changed cluster; of a store with the room that is left."""
+        options = self.options
+        if self.store is not None:
+            lying = with_sizes(load.workload, self.store)
+            load = replace(load, plan_from=lambda: lying)
+            sizes = {file.path: file.size_bytes for file in lying.files}
+            cluster, reserved = with_room(self.store, cluster, sizes)
+            options = replace(options, reserved_bytes=reserved)
+        cluster = changed_cluster(cluster, changes)
         outcomes = []
         workload = load.workload if self.policies else self._planned(load)
-        beside = [] if self.policies or workload is None else baselines(workload, cluster, self.options, self.layouts)
+        beside = [] if self.policies or workload is None else baselines(workload, cluster, options, self.layouts)
         for name, plan in beside:
             with progress(f"simulating {name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, name, False, step))
         for policy in self.policies:
             with progress(f"planning with {policy.name}{where}"):
-                plan = plan_by(policy, load.workload, cluster, self.options)
+                plan = plan_by(policy, load.workload, cluster, options)
             self._say_what_is_left(load)
             with progress(f"simulating {policy.name}{where}") as step:
                 outcomes.append(simulate_plan(load, cluster, plan, settings, policy.name, True, step))
@@ -251,7 +271,7 @@ _RATES = "MB/s: over the whole run; of reads and of writes from first to last, p
 _IO_TIMES = "I/O times def: by the time with reads under way and that with writes, added, as plan and tune tell it"
 _RUN_TIMES = "run times def: by the whole run, in which reads beside writes count once, and pauses count"
 #: Where it is of the runs that plans are made by.
-_AS_PLAN = ", all processes begun at once, as plan tells it; MB/s has them begin as traced"
+_AS_PLAN = ", processes begun at once or in turns, as plan tells it; MB/s has them begin as traced or in turns"
 
 #: Rates of neighbouring points of a sweep that differ by more than this factor jump.
 JUMP = 5.0
@@ -361,7 +381,7 @@ def simulate(
     *,
     asked: SimulateRequest,
     files: FileOptions,
-    sizes: SizeOptions,
+    sizes: SimulatedSizeOptions,
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", min=0, help="Seed of workload, devices and random target orders."),
@@ -393,23 +413,28 @@ def simulate(
     chosen = policies_named(asked.policy if asked.policy is not None else "" if asked.plan else "def,best")
     if not chosen and not asked.plan:
         raise UsageError("--policy: no policy given; give one, or --plan plan.json")
-    options = plan_options(sizes, seed or 0, search, windows)
+    options = plan_options(sizes.with_default_of(()), seed or 0, search, windows)
     refuse_foreign(chosen, options)
     require_window(windows)
+    plans = [(str(path), read_plan(path)) for path in asked.plan or []]
+    if not chosen:
+        own = sizes.with_default_of([plan.options for _, plan in plans])
+        options = plan_options(own, seed or 0, search, windows)
     settings = copying.settings(1 if seed is None else seed)
     described = read_cluster(devices)
     # Those that `plan` makes know neither read-ahead nor a limit of copies.
     tells_io = asked.trace is not None and asked.loop != "open" and settings == Settings(settings.seed)
     traced = () if asked.trace is None else read_layouts(asked.trace)
     layouts = {path: layout for store in traced for path, layout in store.layouts.items()}
-    job = Job(chosen, asked.plan or [], options, tells_io, layouts)
+    opened = None if asked.store is None else Store(asked.store)
+    job = Job(chosen, plans, options, tells_io, layouts, opened)
     points: list[tuple[object, Sequence[Outcome]]] = []
     source = ""
     for value, load, changes in _loads(asked, files, seed, swept):
         where = "" if swept is None else f" ({swept.key}={value})"
         source = load.source
         with _point_in_errors(swept, value):
-            points.append((value, job.run(load, changed_cluster(described, changes), settings, where)))
+            points.append((value, job.run(load, described, changes, settings, where)))
     if asked.plot is not None:
         _plot(asked.plot, source, points, swept)
     if json:

@@ -8,7 +8,8 @@ from pathlib import Path
 import typer
 
 from ..cluster import read_cluster
-from ..replicas import Setting
+from ..pattern import report_as_asked
+from ..replicas import Setting, accesses_of
 from ..replicas.simulated import ORIGINAL, Served, simulate_served
 from ..replicas.stored import read_choices
 from ..simulate import Settings
@@ -39,7 +40,8 @@ def compare_replicas(
     setting = Setting(described, traced)
     layouts = {file.path: setting.original(file.path) for file in workload.files}
     with progress("simulating"):
-        runs = simulate_served(workload, described, layouts, choices, settings)
+        views = accesses_of(report_as_asked(trace, files.choice())).views
+        runs = simulate_served(workload, described, layouts, choices, settings, views=views)
     if json:
         rows = [each.as_json(runs[0]) for each in runs]
         print_json({"simulated": True, "workload": str(trace), "cluster": str(cluster), "rows": rows})

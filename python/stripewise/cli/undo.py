@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +17,7 @@ from ..store.config import read_store
 from ..store.undo.decide import Decision
 from ..store.undo.run import Stands, Undone, look
 from ..store.undo.run import undo as undo_store
-from ..units import format_size
+from ..units import command_line, format_size, quoted
 from .options import JsonOption, StoreArgument
 from .output import print_json, printable, progress, say, wrapped
 
@@ -51,7 +50,7 @@ def undo(
     Checksums are compared. Safe against kills: each file is managed or plain, and complete; run it again to resume.
     """
     if os.path.realpath(store).startswith("/stripewise:"):
-        layout = shlex.join(["stripewise", "store", "layout", str(store)])
+        layout = command_line(["stripewise", "store", "layout", str(store)])
         raise ClusterError(f"{store}: is a managed file and no store; '{layout}' names its store")
     if dry_run:
         _print_decision(store, look(store, orphans, search or []), json)
@@ -110,7 +109,7 @@ def _print_links(root: Path, decision: Decision, when: str) -> None:
     if (more := len(decision.dangling) - SHOWN) > 0:
         typer.echo(f"and {more:,} more such link(s)")
     places = ", ".join(decision.searched) or "no directory"
-    finding = shlex.join(["find", "DIR", "-lname", f"/stripewise:{root}/*"])
+    finding = command_line(["find", "DIR", "-lname", f"/stripewise:{root}/*"])
     search = "; --search DIR includes them" if when == "then" else ""
     typer.echo(
         printable(
@@ -149,7 +148,7 @@ def _print(undone: Undone, clusters: Sequence[Path]) -> None:
     for path in removed.left:
         typer.echo(f"left, for the store did not make it: {printable(path)}")
     for cluster in clusters:
-        named = "" if cluster.name == CLUSTER_FILE else f" (-o {shlex.quote(str(cluster))})"
+        named = "" if cluster.name == CLUSTER_FILE else f" (-o {quoted(cluster)})"
         typer.echo(
             printable(
                 f"left: {cluster}, for it is yours: figures of targets that a 'stripewise init' of the same "

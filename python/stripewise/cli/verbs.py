@@ -71,7 +71,7 @@ TABLE: dict[str, Verb | Group] = {
             "export": Verb("store.transfer", "export"),
             "cat": Verb("store.transfer", "cat"),
             "relink": Verb("store.transfer", "relink"),
-            "add": Verb("store.targets", "add"),
+            "add": Verb("store.add", "add"),
             "drain": Verb("store.targets", "drain"),
             "remove": Verb("store.targets", "remove"),
             "rebalance": Verb("store.targets", "rebalance"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +17,7 @@ from typing import Any
 
 from ..errors import ClusterError
 from ..files.fields import Fields, read_toml
-from ..units import GRANULE_BYTES, round_up
+from ..units import GRANULE_BYTES, quoted, round_up
 from .calibration import Calibration, calibration_from
 from .device import Device, device_lines, parse_device
 
@@ -233,7 +232,9 @@ def _target(fields: Fields, source: Path, lacks_figures: NameTest) -> Target:
     )  # fmt: skip
     name = fields.text("name")
     if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
-        raise fields.error("name", f"'{name}' holds a space, '/', ':', ',' or a control character", "use letters")
+        raise fields.error(
+            "name", f"'{name}' holds a space, '/', ':', ',' or a control character", "use letters and digits"
+        )
     path = fields.text("path")
     if "\x00" in path:
         raise fields.error("path", "holds a NUL character", "give a directory")
@@ -274,7 +275,7 @@ def _figures(fields: Fields, source: Path, may_lack: bool) -> dict[str, float]:
 def _figure_cure(fields: Fields, source: Path) -> str:
     if fields.data.get("kind") == "emulated" or source.name == "store.toml":
         return "add it"
-    return f"add it, or have it measured: stripewise calibrate --cluster {shlex.quote(str(source))} -o measured.toml"
+    return f"add it, or have it measured: stripewise calibrate --cluster {quoted(source)} -o measured.toml"
 
 
 def _given(fields: Fields, key: str) -> Fields | None:

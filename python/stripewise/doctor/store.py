@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import mmap
 import os
-import shlex
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from ..store.room import (
     room_bytes,
     small_targets,
 )
-from ..units import format_size
+from ..units import format_size, quoted
 from .finding import Examined, Finding, bad, note, ok
 
 FREE_MIN_BYTES = 64 << 20
@@ -67,7 +66,7 @@ def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:
             if own and _machine(slot) not in ("", own):
                 yield bad(
                     f"another machine has a slot in {slot.parent}: {slot.name}",
-                    f"end its programs; if it is gone: stripewise store fsck {shlex.quote(str(config.root))} --repair",
+                    f"end its programs; if it is gone: stripewise store fsck {quoted(config.root)} --repair",
                 )
 
 
@@ -94,7 +93,7 @@ def links_are_followed(examined: Examined) -> Iterator[Finding]:
             yield note(
                 f"links into {config.root} are refused (EACCES) in programs that were not started with it: it belongs "
                 f"to {verdict.owner}, neither you nor root",
-                f"if you trust its owner: stripewise store trust {shlex.quote(str(config.root))}",
+                f"if you trust its owner: stripewise store trust {quoted(config.root)}",
             )
 
 
@@ -174,11 +173,11 @@ def _room(config: StoreConfig) -> Iterator[Finding]:
 
 
 def _target(name: str, path: Path, away: str | None) -> Iterator[Finding]:
-    if not path.is_dir():
+    if away is None and not path.is_dir():
         yield bad(f"target {name}: {path} is not a directory", f"mount it; {_UNTIL_THEN}")
         return
     if away is not None:
-        what, _, how = away.rpartition("; ")
+        what, _, how = away.partition("; ")
         yield bad(f"target {name}: {what or away}", f"{how}; {_UNTIL_THEN}")
         return
     space = os.statvfs(path)

@@ -92,6 +92,8 @@ def _decoded(
     try:
         return parse(content.decode("utf-8"))
     except UnicodeDecodeError as error:
+        if b"\0" in content:
+            raise raises(f"{path}: not {form}: it is no text; {cure}") from error
         raise raises(f"{path}: not {form}: not UTF-8 at byte {error.start}; save it as UTF-8, or {cure}") from error
     except (ValueError, RecursionError) as error:  # what both parsers raise is a ValueError
         raise raises(f"{path}: not {form}: {error or 'nested too deeply'}; {cure}") from error

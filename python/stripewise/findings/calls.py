@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.copied import Copied, copied_of
 from ..workload.counted import Chosen, Touched
 from ..workload.syncs import Syncs, syncs_of
-from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
+from ..workload.trace import LOSSES, opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 from .mpi_hints import FileHints, hints_in
 
@@ -119,8 +119,16 @@ def calls_of(path: Path, files: Chosen) -> CallFacts:
     metadata = _metadata(table, by_name, (op, ops), (file, paths)) if len(by_name) else NOTHING
     syncs = {name: each for name, each in syncs_of(table).items() if name in ours}
     knows_mpi = bool(meta) and "imported" not in meta and "parent" in table.column_names
+    if _loses_records(meta):
+        # Of calls and the requests below them only some may be there, so neither tells of the other.
+        knows_mpi, wanted = False, {}
     layers, copied = mpi_calls(table) if wanted else {}, copied_of(table)
     return CallFacts(metadata, wanted, layers, lengths, knows_mpi, syncs, copied, hints_in(meta))
+
+
+def _loses_records(meta: Mapping[str, Any]) -> bool:
+    """Whether a trace lacks some of the run's records, or the files that they are of."""
+    return any(isinstance(meta.get(key), int) and meta[key] > 0 for key in LOSSES)
 
 
 def _lengths_in_meta(path: Path) -> dict[str, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from ..cluster import Cluster
 from ..store.placed import is_plain
+from ..units import command_line, quoted
 from .facts import FileFacts, RunFacts
 from .price import Asked, is_on_ssds
 
@@ -34,7 +34,7 @@ def on_ssds(file: FileFacts, run: RunFacts, cluster: Cluster, asked: Asked, what
     words = f"put {what or 'the file'} on SSDs"
     if run.is_log or run.names(cluster) or not is_plain(file.path):
         return Cure(words, run.planned(cluster))
-    adopt = f"stripewise store adopt --store {shlex.quote(run.store_to_use)} {shlex.quote(file.path)}"
+    adopt = f"stripewise store adopt --store {quoted(run.store_to_use)} {quoted(file.path)}"
     words = f"take the file into a store and put {what or 'it'} on SSDs"
     return Cure(words, f"{adopt} && {run.planned(cluster, run.store_to_use)}")
 
@@ -48,7 +48,7 @@ def copied_in_order(run: RunFacts, cluster: Cluster) -> Cure:
 
 def without_copies(store: str, path: str) -> str:
     """The command that drops the copies of a file."""
-    return shlex.join(["stripewise", "store", "replica", "rm", store, path])
+    return command_line(["stripewise", "store", "replica", "rm", store, path])
 
 
 def of_series(command: str, path: str, series: str) -> str:
@@ -56,5 +56,5 @@ def of_series(command: str, path: str, series: str) -> str:
     first, joint, rest = command.partition(" && ")
     if not first.startswith("stripewise store "):
         return command
-    glob = "*".join(shlex.quote(part) if part else "" for part in series.split("*"))
-    return f"{first.replace(shlex.quote(path), glob)}{joint}{rest}"
+    glob = "*".join(quoted(part) if part else "" for part in series.split("*"))
+    return f"{first.replace(quoted(path), glob)}{joint}{rest}"

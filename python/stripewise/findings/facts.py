@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from ..cluster import Cluster
 from ..errors import NoRequestsError
 from ..layout import Layout
 from ..pattern.records import FileRecords, TraceRecords, read_records
+from ..units import command_line, quoted
 from ..workload.copied import Copied, ReplicaBlocks, copying_store
 from ..workload.counted import BY_DEFAULT, Choice, Chosen
 from ..workload.layouts import read_layouts, store_of_trace
@@ -77,6 +77,10 @@ class FileFacts:
         """Of each request, whether the file's home served it, at a place that is known."""
         known = np.array([not kind.flags & FLAG_UNKNOWN_OFFSET for kind in self.records.kinds])[self.records.kind]
         return known if self.records.copied is None else known & ~self.records.copied
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> FileFacts:
+        """Some of its requests, without the calls beside them."""
+        return FileFacts(_rows(self.records, np.flatnonzero(chosen)), self.openers, self.extent, layout=self.layout)
 
     def of(self, write: bool) -> FileFacts | None:
         """Its writes, or its reads; None where there are none."""
@@ -253,7 +257,7 @@ class RunFacts:
             words = ["--cluster", "CLUSTER"] if store is None else ["--store", store]
         words += self.choice.words()
         first, trace = self._trace()
-        return f"{first}stripewise plan {trace} {shlex.join(words)} --policy best -o plan.json"
+        return f"{first}stripewise plan {trace} {command_line(words)} --policy best -o plan.json"
 
     def replicated(self, cluster: Cluster) -> str:
         """The command that makes copies of what these files' reads ask for, likewise; for a named cluster that which
@@ -263,13 +267,13 @@ class RunFacts:
         if self.names(cluster):
             words = ["--what-if", "--cluster", _as_operand(str(cluster.source))]
         first, trace = self._trace()
-        return f"{first}stripewise replicate {trace} {shlex.join([*words, *self.choice.words()])}"
+        return f"{first}stripewise replicate {trace} {command_line([*words, *self.choice.words()])}"
 
     @property
     def patterns(self) -> str:
         """The command that tells all patterns of these files, likewise."""
         first, trace = self._trace()
-        return f"{first}{' '.join(['stripewise patterns', trace, *map(shlex.quote, self.choice.words())])}"
+        return f"{first}{' '.join(['stripewise patterns', trace, *map(quoted, self.choice.words())])}"
 
     def _trace(self) -> tuple[str, str]:
         """What makes a trace of a log, and the trace, quoted."""
@@ -285,7 +289,7 @@ def _as_operand(name: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    return shlex.quote(_as_operand(path))
+    return quoted(_as_operand(path))
 
 
 def facts_of(path: str | os.PathLike[str], files: Chosen = (), only: Collection[str] | None = None) -> RunFacts:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ..cluster import Cluster
 from ..workload.series import pattern_of, shape_of
+from . import choices
 from .causes.collective import small_collective_buffer
 from .causes.copies import copied_writes, slow_copies
 from .causes.gaps import gapped_requests
@@ -93,20 +94,41 @@ def _doubted(found: Finding) -> Finding:
     return replace(found, evidence=(*found.evidence, ESTIMATED))
 
 
+def _measured(found: Finding, facts: FileFacts, run: RunFacts) -> Finding:
+    # Who tells of some of them has measured those.
+    return found if found.measured_s is not None else replace(found, measured_s=run.measured_s(facts))
+
+
+def _apart(facts: FileFacts, small: Finding, run: RunFacts, cluster: Cluster) -> list[tuple[Cause, Finding]] | None:
+    """Of reads, or of writes, most of which are small and follow each other: those, and the others, which a buffer does
+    not help, where they are in no order. None where there are no others worth telling.
+    """
+    in_order = facts.follows.copy()
+    in_order[:-1] |= facts.follows[1:]
+    if run.is_estimated or int((~in_order).sum()) < choices.REQUESTS_MIN:
+        return None
+    run_on, rest = facts.only(in_order), facts.only(~in_order)
+    found = (small_requests(run_on, run, cluster), scattered_requests(rest, run, cluster))
+    if found[0] is None or found[1] is None:
+        return None
+    first = replace(_measured(found[0], run_on, run), advice=small.advice)
+    return [(small_requests, first), (scattered_requests, _measured(found[1], rest, run))]
+
+
 def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Finding]:
     causes = OF_COUNTERS if run.is_estimated else OF_REQUESTS
 
-    def first(facts: FileFacts) -> tuple[Cause, Finding] | None:
+    def first(facts: FileFacts) -> list[tuple[Cause, Finding]]:
         for cause in causes:
             if (found := cause(facts, run, cluster)) is not None:
-                return cause, measured(found, facts)
-        return None
+                apart = _apart(facts, found, run, cluster) if cause is small_requests else None
+                return apart or [(cause, measured(found, facts))]
+        return []
 
     def measured(found: Finding, facts: FileFacts) -> Finding:
-        return replace(found, measured_s=run.measured_s(facts))
+        return _measured(found, facts, run)
 
-    each = [first(part) for write in (True, False) if (part := file.of(write)) is not None]
-    of_requests = [one for one in each if one is not None]
+    of_requests = [one for write in (True, False) if (part := file.of(write)) is not None for one in first(part)]
     if len(of_requests) == 2 and of_requests[0][0] is of_requests[1][0]:
         # One cause of both: told once, of all requests where these show it.
         whole = of_requests[0][0](file, run, cluster)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import StoreError, UsageError
@@ -12,6 +11,7 @@ from ..plan import Plan
 from ..store import Store
 from ..store.config import TUNE_LOCK, KeptPlan
 from ..store.kept import ruled
+from ..units import command_line
 from .mover_process import MoverBeside, mover_process
 from .mover_session import identity_of
 from .schedule import Schedule, limited_targets
@@ -38,7 +38,7 @@ def kept_plan_followed(
         yield beside
     if began and not plan.migrations and _lies_otherwise(store, plan):
         words = ("stripewise", "migrate", str(path), "--store", str(store.root), "--missing-ok")
-        say(f"stripewise: not all has moved yet; the next run moves the rest, or now: {shlex.join(words)}")
+        say(f"stripewise: not all has moved yet; the next run moves the rest, or now: {command_line(words)}")
 
 
 def has_moves(store: Store, plan: Plan) -> bool:

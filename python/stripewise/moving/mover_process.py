@@ -12,12 +12,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ..errors import StoreError
+from ..errors import StoreError, Terminated
 from ..preloaded import without_library
 from .mover_session import FINISHING
 from .mover_status import read_status
@@ -30,6 +31,8 @@ _LOOK_S = 0.02
 #: How long a mover goes on after its program's end, at most, and after how much of that the user is told.
 FINISH_S = 10.0
 _TOLD_S = 0.5
+#: What ends that.
+ENDING = (signal.SIGINT, signal.SIGTERM)
 #: What a verb's lines begin with.
 PREFIX = "stripewise: "
 
@@ -42,26 +45,47 @@ class MoverBeside:
         self._process = process
 
     def finish(self) -> None:
-        """Waits until all that is due has moved, no longer than `FINISH_S`; Ctrl-C ends the wait, not the caller."""
+        """Waits until all that is due has moved, no longer than `FINISH_S`; Ctrl-C ends the wait, not the caller.
+
+        Raises Terminated where SIGTERM ended it.
+        """
         process = self._process
         if process is None or process.poll() is not None:
             return
-        process.send_signal(FINISHING)
-        try:
-            if not _has_ended(process, _TOLD_S):
+        with _heard() as heard:
+            process.send_signal(FINISHING)
+            if not _has_ended(process, _TOLD_S, heard):
                 self._say(
                     f"stripewise: the program has ended; files move on for up to {FINISH_S:.0f} s, or until Ctrl-C"
                 )
-                _has_ended(process, FINISH_S - _TOLD_S)
-        except KeyboardInterrupt:
-            pass
+                _has_ended(process, FINISH_S - _TOLD_S, heard)
+        if signal.SIGTERM in heard:
+            raise Terminated
 
 
-def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+@contextlib.contextmanager
+def _heard() -> Iterator[list[int]]:
+    """The signals that came while it lasts, none as an exception, which may come in the middle of `Popen.wait` and keep
+    its lock: then nothing could wait for the mover any more.
+    """
+    heard: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in ENDING}
     try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return False
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _has_ended(process: subprocess.Popen[bytes], seconds: float, heard: Sequence[int]) -> bool:
+    """Whether the process has ended, or a signal was heard, within so many seconds."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and not heard:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_LOOK_S)
     return True
 
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from .. import errors, native
-from ..layout import Region, to_indexes
+from ..files.spelling import path_meant, spelled
+from ..layout import Layout
 from ..limits import Limits
 from ..store import Store
 from ..store.config import check_untuned
+from ..store.layouts import native_text
 
 #: Signals that stop a mover between two chunks, the file whole.
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,10 +103,12 @@ class MoverSession:
         """The status says this besides."""
         self._native.tell(json.dumps(said))
 
-    def move(self, path: str, identity: str, regions: Sequence[Region], start: int, size: int) -> Moved:
-        """Gives a file a layout; `start` and `size` say which of its bytes that is about."""
-        text = json.dumps(to_indexes(regions, self.store.config.cluster))
-        said = json.loads(self._native.apply(path, identity, text, start, size))
+    def move(self, path: str, identity: str, layout: Layout, start: int, size: int) -> Moved:
+        """Gives a file a layout; `start` and `size` say which of its bytes that is about. Where the layout has no
+        origin, that of the file's stays.
+        """
+        text = native_text(layout, self.store.config)
+        said = json.loads(self._native.apply(spelled(path), identity, text, start, size))
         if "error" in said:
             where = f"target {said['target']}: " if said.get("target") else ""
             self.stopped = self.stopped or said["error"] == "stopped"
@@ -143,4 +147,4 @@ class MoverSession:
 
 def identity_of(store: Store, path: str) -> str | None:
     """The id of the file at `path`; None when there is none in this store now."""
-    return store.resolve(path) if Path(path).is_symlink() else None
+    return store.resolve(path) if Path(path_meant(path)).is_symlink() else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,12 +14,12 @@ from typing import Any
 
 from .. import native
 from ..errors import NoSpaceError, StoreError
-from ..layout import Region, Stripes, repetitions, to_indexes
+from ..layout import GIVEN, Layout, Region, Stripes, repetitions, to_indexes
 from ..limits import Limits
 from ..plan import Plan
 from ..store import Store
 from ..store.room import room_bytes
-from ..units import format_size
+from ..units import format_size, quoted
 from .mover_session import MoverSession
 from .trial import settle
 
@@ -85,6 +84,7 @@ class Wanted:
     id: str
     layout: tuple[Region, ...]
     size: int
+    origin: str = GIVEN
 
 
 def _in_order(store: Store, plan: Plan, ids: Mapping[str, str]) -> list[Wanted]:
@@ -110,7 +110,7 @@ def lay_out(
         session.expect(sum(file.size for file in files))
         for number, file in enumerate(files):
             before = _regions_of(store, file)
-            moved = session.move(file.path, file.id, file.layout, 0, file.size)
+            moved = session.move(file.path, file.id, Layout(file.layout, file.origin), 0, file.size)
             moved_bytes += moved.moved_bytes
             if session.signal is not None:
                 # The file under way may have been moved by then.
@@ -168,7 +168,9 @@ def missing_room(store: Store, message: str, layout: Sequence[Region], size: int
     best = max(room, key=lambda name: room[name])
     most = f"{best} has most, {format_size(room[best])}"
     if needed <= room[best]:
-        return f"It needs {format_size(needed)} on one target beside what moves there; {most}, in all"
+        return (
+            f"It needs {format_size(needed)} on one target beside what moves there; {most}, of which that leaves less"
+        )
     return f"It needs {format_size(needed)} on one target; {most}: {format_size(needed - room[best])} are missing"
 
 
@@ -188,9 +190,9 @@ def _from_first(stripes: Stripes) -> Stripes:
 
 def _ways_round(store: Store) -> str:
     """What can be done where other files leave no room, and what where it is this one that takes it."""
-    root = shlex.quote(str(store.root))
+    root = quoted(store.root)
     return (
         "Remove other files. Where this one takes the room, take it out with 'stripewise store export' and back with "
         "'stripewise store adopt --layout', or add a target: 'stripewise store add "
-        f"{root} NAME --path DIR --class CLASS'"
+        f"{root} NAME --path DIR'"
     )

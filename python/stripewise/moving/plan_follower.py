@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, UsageError
-from ..layout import Region
+from ..layout import GIVEN, Layout, Region
 from ..plan import FilePlan, Plan
 from ..store import Store
 from .mover_session import MoverSession, identity_of
@@ -62,9 +62,10 @@ class Failure:
 
 @dataclass
 class Result:
-    """What a mover did."""
+    """What a mover did: its moves, and of a plan with several windows how many bring files to where it begins."""
 
     moves: int = 0
+    first_moves: int = 0
     moved_bytes: int = 0
     seconds: float = 0.0
     left: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +78,7 @@ class Result:
         """The result as `migrate --json` prints it."""
         return {
             "moves": self.moves,
+            "first_moves": self.first_moves,
             "moved_bytes": self.moved_bytes,
             "seconds": self.seconds,
             "left": self.left,
@@ -178,8 +180,17 @@ class PlanFollower:
             settle(self.store.root, {file.path for file in self.plan.files})
         self.result.signal = self.session.signal
         self.result.seconds = time.monotonic() - started
-        self.session.tell(left=self.result.left, moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self._tell_moves(left=self.result.left, complete=self.result.is_complete)
         return self.result
+
+    def _tell_moves(self, **said: Any) -> None:
+        made = self.result
+        self.session.tell(moves=made.moves, first_moves=made.first_moves, moved_bytes=made.moved_bytes, **said)
+
+    def _count(self, step: Step) -> None:
+        """One move more."""
+        self.result.moves += 1
+        self.result.first_moves += bool(self.plan.migrations) and not self.schedule.is_planned(step, self._window)
 
     def _tell_awaited(self, window: int) -> None:
         """Says which files are waited for, each once, and how long."""
@@ -265,11 +276,12 @@ class PlanFollower:
         except StoreError as error:
             self._fail(step, str(error))
             return False
-        moved = self.session.move(step.path, identity, wanted, step.start, step.bytes)
+        moved = self.session.move(step.path, identity, Layout(wanted, GIVEN), step.start, step.bytes)
         if moved.was_stopped:
             # It may have been at its end by then; what has moved stays.
             self.result.moved_bytes += moved.moved_bytes
-            self.result.moves += self._is_made(step)
+            if self._is_made(step):
+                self._count(step)
             self._cut_short = step.key
             return False
         if moved.error:
@@ -280,9 +292,9 @@ class PlanFollower:
         if self._made[step.key] > MADE_MAX:
             self._fail(step, "somebody else moves it back; let one mover or policy have the file")
             return False
-        self.result.moves += 1
+        self._count(step)
         self.result.moved_bytes += moved.moved_bytes
-        self.session.tell(moves=self.result.moves, moved_bytes=self.result.moved_bytes)
+        self._tell_moves()
         return True
 
     def _is_made(self, step: Step) -> bool:

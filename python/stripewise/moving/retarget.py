@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster import Target
-from ..devices import find, shared
 from ..errors import LayoutError, StoreError
 from ..files.parts import read_part, write_durably
-from ..layout import Layout, Region, target_bytes
+from ..layout import DRAINED, OWN, Layout, Region, target_bytes
 from ..plan.check import undo_drain
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig, check_apart
+from ..store.copies.build import is_container
 from ..store.nameless import cure, nameless
 from ..store.rewrite import changing, write_changed
-from ..store.room import FILLS, fills, is_default, room_bytes, spread
+from ..store.room import FILLS, fills, is_given, room_bytes, spread
 from ..store.substitute import on_active
 from ..store.upkeep import collect
 from ..units import format_size, quoted
@@ -39,13 +39,17 @@ Say = Callable[[str], None]
 
 @dataclass
 class Swept:
-    """What a drain or rebalance did; `left` says why what is left is left.
+    """What a drain or rebalance did; `left` says why what is left is left. `files` are those of users, `copied` those
+    whose copies moved, in a file of the store's own.
 
     Bytes that were copied are more than those `cleared` off a drained target: regions that name it move whole.
     Off one that `is_away` nothing moves.
     """
 
     files: int = 0
+    copied: int = 0
+    #: Files that a rebalance left as somebody laid them out.
+    kept: int = 0
     moved_bytes: int = 0
     cleared_bytes: int = 0
     left: list[str] = field(default_factory=list)
@@ -59,10 +63,25 @@ class Swept:
     #: For so long nothing got better before it gave up.
     waited_s: float = 0.0
 
+    def count(self, is_container: bool) -> None:
+        """One more that moved whole."""
+        self.files += not is_container
+        self.copied += is_container
+
+    @property
+    def whole(self) -> str:
+        """What moved whole, in words."""
+        copies = f"the copies of {self.copied} file(s)" if self.copied else ""
+        return " and ".join(
+            part for part in (f"{self.files} file(s)" if self.files or not copies else "", copies) if part
+        )
+
     def as_json(self) -> dict[str, Any]:
         """What was done as `--json` prints it."""
         return {
             "files": self.files,
+            "copied": self.copied,
+            "kept": self.kept,
             "moved_bytes": self.moved_bytes,
             "cleared_bytes": self.cleared_bytes,
             "left": self.left,
@@ -112,7 +131,7 @@ def check_room(store: Store, name: str) -> None:
     """StoreError where the other targets cannot take what lies on `name`; nothing of one that is away moves."""
     if _away(store, name):
         return
-    held = sum(target_bytes(regions, size).get(name, 0) for regions, size in _layouts(store))
+    held = sum(target_bytes(layout.regions, file.size).get(name, 0) for file, layout in _layouts(store))
     room = room_bytes(store, idle=(name,))
     free = sum(room.get(target.name, 0) for target in store.config.cluster.active if target.name != name)
     if held > free:
@@ -149,15 +168,14 @@ def take_back(session: MoverSession, name: str) -> Store | None:
 
 
 def laid_out_off(store: Store, name: str) -> list[str]:
-    """The files that have another layout than the store's own, and whose further growth goes to other targets than
-    this one: what a drain has moved of them comes back neither with the target nor with a rebalance.
+    """The files of a layout that somebody gave them and a drain has changed, and whose further growth goes to other
+    targets than this one: what was moved of them comes back neither with the target nor with a rebalance.
     """
-    template = store.config.layout(store.config.default_layout)
     found = []
     for file in store.files():
         with contextlib.suppress(StoreError, LayoutError):
-            regions = store.layout(file.id).regions
-            if not is_default(regions, template) and name not in dict(regions[-1].stripes):
+            layout = store.layout(file.id)
+            if layout.origin == DRAINED and name not in dict(layout.regions[-1].stripes):
                 found.append(file.path or file.id)
     return found
 
@@ -204,52 +222,56 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
 
 
 def rebalance(session: MoverSession, everything: bool) -> Swept:
-    """Lays files out as new ones would be if none were there. Without `everything`, those that a plan laid out stay."""
+    """Lays files out as new ones would be if none were there. Those somebody laid out stay, without `everything`."""
     store, swept = session.store, Swept()
     cluster, template = store.config.cluster, store.config.layout(store.config.default_layout)
     room = {target.name: room_bytes(store).get(target.name, 0) for target in cluster.active}
-    for regions, size in _layouts(store):
-        if everything or is_default(regions, template):
-            for name, count in target_bytes(regions, size).items():
-                room[name] = room.get(name, 0) + count
+    for file, layout in _layouts(store):
+        if not everything and is_given(layout, template):
+            swept.kept += not is_container(store.root, file.path)
+            continue
+        for name, count in target_bytes(layout.regions, file.size).items():
+            room[name] = room.get(name, 0) + count
 
-    def anew(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
-        planned = not is_default(regions, template)
-        if planned and not everything:
-            return regions
-        wanted = spread(template, cluster, room, file.id).regions
+    def anew(file: StoredFile, layout: Layout) -> Layout:
+        is_somebodys = is_given(layout, template)
+        if is_somebodys and not everything:
+            return layout
+        wanted, last = spread(template, cluster, room, file.id).regions, layout.regions[-1].stripes
         # Widths follow the room to the byte: what is nearly right stays where it lies.
-        same = {name for name, _ in regions[-1].stripes} == {name for name, _ in wanted[-1].stripes}
-        return regions if same and not planned and fills(regions[-1].stripes, room) >= FILLS else wanted
+        places = [{name for name, _ in region.stripes} for region in wanted]
+        same = all({name for name, _ in region.stripes} in places for region in layout.regions)
+        same = same and {name for name, _ in last} == places[-1]
+        return layout if same and not is_somebodys and fills(last, room) >= FILLS else Layout(wanted, OWN)
 
     swept.left = _pass(session, anew, swept)
     return _ended(session, swept)
 
 
-def _layouts(store: Store) -> Iterable[tuple[tuple[Region, ...], int]]:
-    """Regions and size of every file that can be read: one that is just being made, or goes, holds little."""
+def _layouts(store: Store) -> Iterable[tuple[StoredFile, Layout]]:
+    """Every file whose layout can be read, with it: one that is just being made, or goes, holds little."""
     for file in store.files():
         with contextlib.suppress(StoreError, LayoutError):
-            yield store.layout(file.id).regions, file.size
+            yield file, store.layout(file.id)
 
 
-def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]]:
+def _off(store: Store, name: str) -> Callable[[StoredFile, Layout], Layout]:
     cluster, template = store.config.cluster, store.config.layout(store.config.default_layout)
     free = room_bytes(store)
     held: dict[str, int] = {}
-    for regions, size in _layouts(store):
-        for holder, count in target_bytes(regions, size).items():
+    for file, layout in _layouts(store):
+        for holder, count in target_bytes(layout.regions, file.size).items():
             held[holder] = held.get(holder, 0) + count
     for target in cluster.targets:
         if target.capacity_bytes:
             room = target.usable_bytes - held.get(target.name, 0)
             free[target.name] = min(free[target.name], max(0, room))
 
-    def moved(file: StoredFile, regions: tuple[Region, ...]) -> tuple[Region, ...]:
-        if not any(name == stripe[0] for region in regions for stripe in region.stripes):
-            return regions
-        rest = on_active(Layout(regions), cluster, file.size, dict(free)).regions
-        before = target_bytes(regions, file.size)
+    def moved(file: StoredFile, layout: Layout) -> Layout:
+        if not any(name == stripe[0] for region in layout.regions for stripe in region.stripes):
+            return layout
+        rest = on_active(layout, cluster, file.size, dict(free)).regions
+        before = target_bytes(layout.regions, file.size)
         more = {t: count - before.get(t, 0) for t, count in target_bytes(rest, file.size).items()}
         if any(count > free.get(t, 0) for t, count in more.items()):
             # Where one place more in each cycle does not do, the file goes where there is room.
@@ -258,14 +280,14 @@ def _off(store: Store, name: str) -> Callable[[StoredFile, tuple[Region, ...]], 
             more = {t: count - before.get(t, 0) for t, count in target_bytes(rest, file.size).items()}
         for t, count in more.items():
             free[t] = max(0, free.get(t, 0) - count)
-        return rest
+        return Layout(rest, DRAINED if is_given(layout, template) else None)
 
     return moved
 
 
 def _pass(
     session: MoverSession,
-    wanted: Callable[[StoredFile, tuple[Region, ...]], tuple[Region, ...]],
+    wanted: Callable[[StoredFile, Layout], Layout],
     swept: Swept,
     drained: str = "",
 ) -> list[str]:
@@ -273,30 +295,36 @@ def _pass(
     store, left, work = session.store, [], []
     for file in store.files():
         try:
-            regions = store.layout(file.id).regions
+            layout = store.layout(file.id)
         except StoreError as error:
             left.append(f"{file.path or file.id}: {error}")
             continue
-        new = wanted(file, regions)
-        if new != regions:
-            work.append((file, new, regions, target_bytes(regions, file.size).get(drained, 0)))
+        new = wanted(file, layout)
+        if new != layout or new.origin not in (None, layout.origin):
+            work.append((file, new, layout, target_bytes(layout.regions, file.size).get(drained, 0)))
     session.expect(sum(file.size for file, *_ in work))
-    for number, (file, new, regions, held) in enumerate(work):
+    for number, (file, new, layout, held) in enumerate(work):
         moved = session.move(file.path, file.id, new, 0, file.size)
         if moved.was_stopped:
-            is_whole = _count_part(store, file, regions, new, swept)
-            rest = [each.path or each.id for each, *_ in work[number + is_whole :]]
+            is_whole = _count_part(store, file, layout.regions, new.regions, swept)
+            rest = sorted(_shown(store, each) for each, *_ in work[number + is_whole :])
             left += [f"{len(rest)} file(s) not moved yet: {rest[0]}{' and others' if rest[1:] else ''}"] * bool(rest)
             break
         if moved.error:
-            short = missing_room(store, moved.message, new, file.size)
+            short = missing_room(store, moved.message, new.regions, file.size)
             left.append(f"{file.path or file.id}: {moved.message}{f'. {short}' if short else ''}")
         else:
-            swept.files += 1
+            if new != layout:
+                swept.count(is_container(store.root, file.path))
             swept.moved_bytes += moved.moved_bytes
             # A file with holes moves less than its size.
             swept.cleared_bytes += min(held, moved.moved_bytes)
     return left
+
+
+def _shown(store: Store, file: StoredFile) -> str:
+    """A file's name for people; of one that holds copies its own tells nothing."""
+    return "the copies of a file" if is_container(store.root, file.path) else file.path or file.id
 
 
 def _count_part(
@@ -313,9 +341,9 @@ def _count_part(
         swept.moved_bytes += sum(max(0, count - then.get(name, 0)) for name, count in now.items())
         swept.cleared_bytes += max(0, then.get(swept.drained, 0) - now.get(swept.drained, 0))
         if now == target_bytes(wanted, file.size):
-            swept.files += 1
+            swept.count(is_container(store.root, file.path))
             return True
-        swept.part = file.path or file.id
+        swept.part = _shown(store, file)
     return False
 
 
@@ -414,6 +442,12 @@ def _files_on(store: Store, name: str) -> Iterable[StoredFile]:
 
 def add(store: Store, target: Target) -> Store:
     """Adds a target at the end, validated as store.toml is."""
+    check_new(store, target)
+    return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))
+
+
+def check_new(store: Store, target: Target) -> None:
+    """Raises StoreError where a store cannot have this target besides its own."""
     for there in store.config.cluster.targets:
         if there.name == target.name:
             raise StoreError(f"{store.config.path}: the target name '{there.name}' {_taken(store, there)}")
@@ -423,7 +457,6 @@ def add(store: Store, target: Target) -> Store:
     if not path.is_dir():
         raise StoreError(f"{path}: is not a directory; mount its file system or make the directory")
     check_apart(store.root, [*store.config.cluster.targets, target])
-    return write_config(store, store.config.with_targets([*store.config.cluster.targets, target]))
 
 
 def _taken(store: Store, target: Target) -> str:
@@ -434,17 +467,16 @@ def _taken(store: Store, target: Target) -> str:
     return f"{used}; choose another one"
 
 
-def model_for(store: Store, klass: str, like: str | None, path: Path) -> Target:
-    """The target whose kind and figures a new one of a class takes: the named one, else one on the device that `path`
-    is on, of its class if there is one, else the first of its class.
+def model_for(store: Store, klass: str | None, like: str | None) -> Target | None:
+    """The target whose kind and figures a new one takes: the named one; in a store of emulated targets alone the first
+    of its class, the first of all without a class or for one that it has none of. None for a device whose figures are
+    its own.
     """
     if like is not None:
         return target_named(store, like)
     active = store.config.cluster.active
-    # Emulated devices are not those that their directories are on.
-    here = [target for target in active if target.kind == "dir" and shared([find(target.path), find(path)])]
-    if here:
-        return next((target for target in here if target.klass == klass), here[0])
+    if any(target.kind != "emulated" for target in active):
+        return None
     return next((target for target in active if target.klass == klass), active[0])
 
 

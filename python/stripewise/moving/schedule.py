@@ -69,6 +69,15 @@ class Schedule:
         """The last window that is followed."""
         return max(self.starts_s, default=0)
 
+    def is_planned(self, step: Step, window: int | None) -> bool:
+        """Whether a step of `window` is a move of the plan's, of that window or one before it."""
+        return window is not None and any(
+            (step.path, step.start) == (move.file, move.start)
+            for number, moves in self.moves.items()
+            if number <= window
+            for move in moves
+        )
+
     def window_at(self, clock_s: float) -> int | None:
         """The window that has begun last; None before the first one that is followed."""
         begun = [window for window, start in self.starts_s.items() if start <= clock_s]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from ..errors import StoreError
 from ..plan import Plan
 from ..store import Store
 from ..store.plans import is_for
+from ..units import command_line
 
 
 def check_no_strangers(store: Store, plan: Plan, source: Path, manage: Sequence[str] = ()) -> None:
@@ -18,7 +18,7 @@ def check_no_strangers(store: Store, plan: Plan, source: Path, manage: Sequence[
     """
     if not is_for(store, plan, manage):
         first = plan.files[0].path
-        adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), first])
+        adopt = command_line(["stripewise", "store", "adopt", "--store", str(store.root), first])
         rest = f", nor are the {len(plan.files) - 1:,} others" if len(plan.files) > 1 else ""
         raise StoreError(
             f"{source}: '{first}' is not a file of the store {store.root}{rest}, and no new one of that name would go "

@@ -6,7 +6,6 @@ Whoever finds it with nobody at work knows that a tune was killed, for one that 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..files.parts import is_locked, overwrite_part, read_part
 from ..store.config import TUNE_LOCK
+from ..units import command_line, quoted
 
 #: So many of the files are noted, the others counted.
 NOTED_MAX = 1000
@@ -21,7 +21,7 @@ NOTED_MAX = 1000
 
 def note_trial(root: Path, command: Sequence[str], paths: Sequence[str]) -> None:
     """Notes that a tune of `command` lays these files out; by whoever has the lock. A full disk keeps nobody."""
-    said = {"command": shlex.join(command), "files": list(paths[:NOTED_MAX]), "count": len(paths)}
+    said = {"command": command_line(command), "files": list(paths[:NOTED_MAX]), "count": len(paths)}
     with suppress(OSError):
         overwrite_part(root, TUNE_LOCK, json.dumps(said))
 
@@ -57,7 +57,7 @@ def cure_of(root: Path) -> str:
     """The ways out of that."""
     return (
         "tune again, or lay the files out: stripewise apply PLAN --store "
-        f"{shlex.quote(str(root))}, or stripewise store set-layout FILE --layout def"
+        f"{quoted(root)}, or stripewise store set-layout FILE --layout def"
     )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from .report import Described, FilePatterns, PatternReport
+from .tree import numbers
 from .words import formula_text, size_text
 
 
 @dataclass(frozen=True)
 class Change:
-    """One line: + came, - went, ~ changed."""
+    """One line: + came, - went, ~ changed; of a file that was at `former`, if it was at another path."""
 
     path: str
     sign: str
     text: str
+    former: str = ""
 
 
 def changes(before: PatternReport, after: PatternReport) -> list[Change]:
@@ -35,7 +37,8 @@ def changes(before: PatternReport, after: PatternReport) -> list[Change]:
         elif other is None and one is not None:
             found += [Change(one.path, "-", each.sentence) for each in one.patterns]
         elif one is not None and other is not None:
-            found += _file_changes(one, other)
+            former = one.path if one.path != other.path else ""
+            found += [replace(each, former=former) for each in _file_changes(one, other)]
     return found
 
 
@@ -85,14 +88,31 @@ def differences(before: Described, after: Described) -> list[str]:
         ("request size", sizes, old_sizes),
         ("bytes", size_text(after.bytes), size_text(before.bytes)),
         ("repetitions", after.repetitions, before.repetitions),
-        ("start", _start(after), _start(before)),
     ]
+    new_numbers, old_numbers = _numbers(after), _numbers(before)
+    if new_numbers[:1] != old_numbers[:1]:
+        facts.append(("start", _start(after), _start(before)))
     said = [f"{what} {new}, was {old}" for what, new, old in facts if new != old]
-    if not said and after.pattern.formulas != before.pattern.formulas:
+    if not said and new_numbers != old_numbers:
         said.append("other strides or counts")
     return said
 
 
+def _numbers(each: Described) -> list[object]:
+    """What its formulas give each of its ranks, the start first, whichever numbers these have: processes without ranks
+    are numbered as they come, and compared by where they begin.
+    """
+    begins, first = each.pattern.begins, each.pattern.segments[0].loop
+    if begins is not None and first is not None:
+        return [begins, *(value for _, value in numbers(first)[1:])]
+    formulas, ranks = each.pattern.formulas, each.pattern.ranks
+    if formulas is None:
+        return [each.span[0]]
+    return [tuple(formula(rank) for rank in ranks) for formula in formulas]
+
+
 def _start(each: Described) -> str:
-    formulas = each.pattern.formulas
-    return formula_text(formulas[0]) if formulas is not None else size_text(each.span[0])
+    formulas, row = each.pattern.formulas, each.pattern.row
+    if formulas is not None:
+        return formula_text(formulas[0])
+    return size_text(each.span[0]) if row is None else f"{size_text(row[0])}, each next {size_text(row[1])} after it"

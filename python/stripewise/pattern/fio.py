@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.parts import write_durably
+from ..files.spelling import path_meant
 from .ranks import RankFormula
 from .report import Described
 from .words import nest_of
@@ -52,7 +53,7 @@ def fio_replay(each: Described, path: str, name: str, place: Path, requests: Req
 
 
 def _can_be_named(path: str) -> bool:
-    return path == path.strip() and not any(char in path for char in _NOT_IN_NAMES)
+    return path == path.strip() and path == path_meant(path) and not any(char in path for char in _NOT_IN_NAMES)
 
 
 def _escaped(path: str) -> str:
@@ -66,14 +67,15 @@ def _options(each: Described) -> dict[str, Any] | str:
     if segment.places is not None:
         random = _random(each)
         return random if isinstance(random, str) else {**random, **clones}
-    formulas = each.pattern.formulas
-    if segment.loop is None or formulas is None:
+    formulas, start = each.pattern.formulas, each.pattern.row
+    if segment.loop is None or (formulas is None and start is None):
         return "the places of requests follow no formula"
-    if any(not formula.is_constant for formula in formulas[1:]):
+    if formulas is not None and any(not formula.is_constant for formula in formulas[1:]):
         return "counts, sizes or strides differ by rank"
     if each.operation not in ("read", "write"):
         return "reads and writes in one loop"
-    start = _start(formulas[0], each.pattern.ranks)
+    if start is None and formulas is not None:
+        start = _start(formulas[0], each.pattern.ranks)
     if start is None:
         return "the ranks lie in a grid, which offset_increment cannot say"
     dimensions, inner = nest_of(segment.loop)

@@ -9,9 +9,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from ..units import GIB, KIB, MIB
+from ..files.spelling import path_meant
+from ..units import GIB, KIB, MIB, quoted
 from .report import Described, FilePatterns
+from .together import GlobalPattern
 from .words import nest_of
+
+#: Why most patterns have no command.
+NO_BLOCKS = "not laid out as blocks of equal ranks from offset 0 on"
 
 
 def _size(count: int) -> str:
@@ -33,7 +38,8 @@ def ior_commands(file: FilePatterns, processes: int) -> Iterator[str]:
         if isinstance(command, str):
             reasons[command] += 1
         else:
-            yield " ".join([*command, "-o", shlex.quote(file.path)])
+            path = path_meant(file.path)
+            yield " ".join([*command, "-o", shlex.quote(path) if path.isprintable() else quoted(path)])
     if reasons:
         without, count = sum(reasons.values()), len(file.patterns)
         of = "its one pattern" if count == 1 else "any pattern" if without == count else f"{without:,} of {count:,}"
@@ -60,25 +66,38 @@ def _command(each: Described, processes: int, api: str) -> list[str] | str:
     return words
 
 
+def _row_of_ranks(pattern: GlobalPattern) -> tuple[int, int] | str:
+    """Where rank 0 begins, and how far each next one lies behind the one before; or why there is no such thing."""
+    assert pattern.formulas is not None
+    start = pattern.formulas[0]
+    if len(start.coefficients) > 1 or any(not formula.is_constant for formula in pattern.formulas[1:]):
+        return NO_BLOCKS
+    if pattern.ranks != tuple(range(len(pattern.ranks))):
+        # Of others it is said first that they begin elsewhere.
+        return NO_BLOCKS if start.constant else "not of ranks 0 to P - 1"
+    return start.constant, start.coefficients[0]
+
+
 def _blocks(each: Described, processes: int) -> tuple[int, int, int, list[str]] | str:
     """Block, transfer and segments, and further words; or why not."""
     segment = each.pattern.segments[0]
     ranks = len(each.pattern.ranks)
     if segment.places is not None:
         return "random places (IOR's -z only shuffles the transfers of a rank's own blocks)"
-    if not segment.is_regular or segment.loop is None or each.pattern.formulas is None:
+    row = each.pattern.row
+    if not segment.is_regular or segment.loop is None or (each.pattern.formulas is None and row is None):
         return "places of ranks that follow no formula"
     dimensions, inner = nest_of(segment.loop)
     if inner.body:
         return "several requests in one loop"
     moving = [dimension for dimension in dimensions if dimension[1]]
-    start = each.pattern.formulas[0]
-    if start.constant or len(start.coefficients) > 1 or any(not f.is_constant for f in each.pattern.formulas[1:]):
-        return "not laid out as blocks of equal ranks from offset 0 on"
-    step, size = start.coefficients[0], inner.size
-    if each.pattern.ranks != tuple(range(ranks)):
-        return "not of ranks 0 to P - 1"
-    run = size
+    blocks = _row_of_ranks(each.pattern) if row is None else row
+    if isinstance(blocks, str):
+        return blocks
+    first, step = blocks
+    if first:
+        return NO_BLOCKS
+    run = size = inner.size
     if moving and moving[-1][1] == size:
         run *= moving.pop()[0]
     if ranks > 1 and step != run:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import NoRequestsError
 from ..workload.counted import Chosen
 from .local import RecognisedFile
-from .records import Kind, TraceRecords, read_records
+from .records import FileRecords, Kind, TraceRecords, read_records
 from .together import GlobalPattern, global_patterns
 from .tree import Tree, numbers
 from .words import nest_of, operation_text, sentence, size_class, size_text
@@ -67,6 +67,7 @@ class Described:
             "loop": first.loop.as_json() if first.loop is not None else None,
             "places": asdict(first.places) if first.places is not None else None,
             "formulas": None,
+            "row": list(self.pattern.row) if self.pattern.row is not None else None,
         }
         if formulas is not None and first.loop is not None:
             names = [name for name, _ in numbers(first.loop)]
@@ -88,6 +89,8 @@ class FilePatterns:
     patterns: tuple[Described, ...]
     #: posix or mpi: the calls that are told.
     layer: str = "posix"
+    #: Of those of MPI-IO, the calls on descriptors that the MPI library made of them; None: the trace has none.
+    below: FileRecords | None = None
 
     @property
     def path(self) -> str:
@@ -164,6 +167,10 @@ def report_as_asked(path: str | os.PathLike[str], files: Chosen = ()) -> Pattern
             if layer == "posix" and not found:
                 raise
     asked = {file.path: file for report in reversed(found) for file in report.files}
+    below = {file.path: file.recognised.records for report in found for file in report.files if file.layer == "posix"}
+    for each, file in asked.items():
+        if file.layer == "mpi":
+            asked[each] = replace(file, below=below.get(each))
     return replace(found[-1], files=tuple(asked.values()))
 
 
@@ -175,7 +182,8 @@ def report_of_records(trace: TraceRecords, paths: Collection[str] | None = None)
             continue
         file = RecognisedFile(records)
         described = [
-            _described(file, pattern, trace.processes) for pattern in global_patterns(file.local, trace.processes)
+            _described(file, pattern, trace.processes)
+            for pattern in global_patterns(file.local, trace.processes, records.is_ranked)
         ]
         found.append(FilePatterns(file, tuple(described)))
     return PatternReport(

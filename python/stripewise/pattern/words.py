@@ -83,6 +83,18 @@ def _start_text(formula: RankFormula, ranks: Sequence[int], one: str) -> str:
     return f"{one} r from {formula_text(formula)} on"
 
 
+def _begins_text(pattern: GlobalPattern) -> str:
+    """Where the members of a family begin that follows no formula of their numbers."""
+    assert pattern.begins is not None
+    if pattern.row is None:
+        low, high = pattern.begins[0], pattern.begins[-1]
+        return f"from offsets of their own between {size_text(low)} and {size_text(high)} on"
+    first, step = pattern.row
+    at = [segment.loop.at for segment in pattern.segments if segment.loop is not None]
+    order = "" if at == sorted(at) else ", in another order than their numbers"
+    return f"the lowest from {size_text(first)} on, each next {size_text(step)} after it{order}"
+
+
 def operation_text(tree: Tree, kinds: Sequence[Kind]) -> str:
     """reads, writes, or both."""
     ops = [kinds[leaf.kind].op for leaf in tree.leaves()]
@@ -291,6 +303,8 @@ def sentence(pattern: GlobalPattern, kinds: Sequence[Kind], processes: int, is_r
     if first.loop is None or first.places is not None:
         return f"{who} {random_text(pattern.segments, kinds)}{when}."
     does = loop_text(first.loop, kinds)
+    if pattern.formulas is None and pattern.begins is not None:
+        return f"{who} {does}, {_begins_text(pattern)}{when}."
     if pattern.formulas is None:
         varied = " (each in its own way; the first is told)" if len(pattern.ranks) > 1 else ""
         return f"{who} {does}, from {size_text(first.loop.at)} on{when}{varied}."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..cluster import Cluster
 from ..errors import PlanError
 from ..layout import Stripes
-from ..units import format_size
+from ..units import command_line, format_size
 from .document import Plan
 from .migrations import replay
 
@@ -64,7 +63,7 @@ def _exist(stripes: Stripes, known: Mapping[str, int], cluster: Cluster, where: 
 
 def undo_drain(store: Path, name: str) -> str:
     """The command that makes a draining target of a store active again."""
-    return shlex.join(["stripewise", "store", "drain", str(store), name, "--undo"])
+    return command_line(["stripewise", "store", "drain", str(store), name, "--undo"])
 
 
 def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, where: str) -> None:
@@ -76,7 +75,7 @@ def _fit(held: Mapping[str, int], known: Mapping[str, int], cluster: Cluster, wh
             raise PlanError(
                 f"{puts} its capacity_bytes in {cluster.source} leaves room for; move regions to another target"
             )
-        df = shlex.join(["stripewise", "store", "df", str(cluster.source.parent)])
+        df = command_line(["stripewise", "store", "df", str(cluster.source.parent)])
         raise PlanError(
             f"{puts} there is room for beside other files ({df}): free space there, move regions to another target, or "
             "plan again"

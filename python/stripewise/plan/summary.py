@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..layout import region_json
-from ..units import format_size
+from ..units import command_line, format_size
 from .document import Expected, Plan, Window, WindowFigures
 from .migrations import DIRECTIONS, Migration
 from .region_table import ENTRY_BYTES
@@ -213,7 +212,7 @@ def windows_text(plan: PlanSummary) -> str:
 
 def run_moving(plan: Path, store: str | Path) -> str:
     """The command that runs a program with a mover that follows the plan."""
-    return f"{shlex.join(['stripewise', 'run', '--store', str(store), '--migrate', str(plan)])} -- CMD"
+    return f"{command_line(['stripewise', 'run', '--store', str(store), '--migrate', str(plan)])} -- CMD"
 
 
 def layouts_json(plan: Plan) -> list[dict[str, Any]]:

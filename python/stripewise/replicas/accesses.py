@@ -19,8 +19,10 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..pattern import PatternReport
 from ..pattern.local import Segment
+from ..pattern.records import FileRecords, codes_of
 from ..pattern.report import Described, FilePatterns
 from ..pattern.together import GlobalPattern
+from ..pattern.views import Views, of_records, views_of
 from ..pattern.words import sentence, size_text
 from ..units import OFFSET_BYTES_MAX, parse_size
 
@@ -29,6 +31,17 @@ Bool = npt.NDArray[np.bool_]
 
 #: Requests of a pattern given by hand.
 BY_HAND_MAX = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """Reads of descriptors that were made of reads behind views: arrays of one shape, each client's in its order."""
+
+    client: Int
+    offset: Int
+    size: Int
+    #: Of each request of the pattern the number of the call that asked for it.
+    call: Int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +59,8 @@ class Accesses:
     #: When the first of them began and the last one ended, on the trace's clock.
     start_ns: int = 0
     end_ns: int = 0
+    #: What the MPI library read of the file to serve it; None: just these requests.
+    below: Below | None = field(default=None, repr=False)
     #: The patterns that it was joined of; none where it is one itself.
     joined_of: tuple[Accesses, ...] = field(default=())
 
@@ -91,8 +106,21 @@ class Accesses:
             offset=np.concatenate([self.offset, other.offset])[order],
             size=np.concatenate([self.size, other.size])[order],
             end_ns=max(self.end_ns, other.end_ns),
+            below=self._below_with(other),
             joined_of=(*(self.joined_of or (self,)), *(other.joined_of or (other,))),
         )
+
+    def _below_with(self, other: Accesses) -> Below | None:
+        """Of both; what is known of one alone tells nothing of them together."""
+        if self.below is None or other.below is None:
+            return None
+        one, two = self.below, other.below
+        client = np.concatenate([one.client, two.client])
+        order = np.argsort(client, kind="stable")
+        offset, size = np.concatenate([one.offset, two.offset]), np.concatenate([one.size, two.size])
+        call = np.concatenate([one.call, two.call + int(one.call.max(initial=-1)) + 1])
+        asked = np.argsort(np.concatenate([self.client, other.client]), kind="stable")
+        return Below(client[order], offset[order], size[order], call[asked])
 
     def apart(self) -> tuple[Accesses, ...]:
         """Of patterns that it was joined of, those that write as one, and those that only read; else itself."""
@@ -140,6 +168,8 @@ class Found:
     patterns: tuple[Accesses, ...]
     without: tuple[tuple[str, str, str, int], ...]
     extents: dict[str, Extent]
+    #: Of files that MPI-IO read, what it was asked for and made of it.
+    views: dict[str, Views] = field(default_factory=dict)
 
 
 def accesses_of(report: PatternReport) -> Found:
@@ -147,21 +177,18 @@ def accesses_of(report: PatternReport) -> Found:
     patterns: list[Accesses] = []
     without = []
     extents = {}
+    views = {}
     for file in report.files:
+        if (called := views_of(file)) is not None:
+            views[file.path] = called
         records = file.recognised.records
         reads = np.array([kind.op == "read" for kind in file.kinds])[records.kind]
         ends = records.offset + records.size
-        wrote = np.flatnonzero(~reads & (records.size > 0))
         extents[file.path] = Extent(
             int(ends.max()),
             int(records.size[reads].sum()),
             int(records.size[~reads].sum()),
-            Writes(
-                records.rank[wrote],
-                records.offset[wrote].astype(np.int64),
-                records.size[wrote].astype(np.int64),
-                records.start_ns[wrote].astype(np.int64),
-            ),
+            _writes(records if file.below is None else file.below) or _writes(records) or _NO_WRITES,
         )
         for described in file.patterns:
             if not described.pattern.segments[0].is_regular:
@@ -169,7 +196,18 @@ def accesses_of(report: PatternReport) -> Found:
                 without.append((file.path, described.sentence, why, described.bytes))
                 continue
             patterns += _of(file, described, report)
-    return Found(tuple(sorted(patterns, key=lambda each: each.key)), tuple(without), extents)
+    return Found(tuple(sorted(patterns, key=lambda each: each.key)), tuple(without), extents, views)
+
+
+_NO_WRITES = Writes(*(np.zeros(0, np.int64),) * 4)
+
+
+def _writes(records: FileRecords) -> Writes | None:
+    """Those among records; None where there are none."""
+    is_write = np.array([kind.op == "write" for kind in records.kinds])
+    wrote = np.flatnonzero(is_write[records.kind] & (records.size > 0))
+    columns = (records.rank, records.offset, records.size, records.start_ns)
+    return Writes(*(each[wrote].astype(np.int64) for each in columns)) if len(wrote) else None
 
 
 def _of(file: FilePatterns, described: Described, report: PatternReport) -> Iterator[Accesses]:
@@ -185,7 +223,7 @@ def _of(file: FilePatterns, described: Described, report: PatternReport) -> Iter
 def _acts_as_one(described: Described) -> bool:
     """Whether it is one pattern: of one process, or of several that act together (PDLA, sections 3.2.2 and 3.3.1)."""
     pattern = described.pattern
-    if len(pattern.ranks) == 1 or pattern.is_symbolic or described.is_exact_cover:
+    if len(pattern.ranks) == 1 or pattern.is_symbolic or pattern.row is not None or described.is_exact_cover:
         return True
     spans = sorted(_span(segment) for segment in pattern.segments)
     return all(after[0] < before[1] for before, after in itertools.pairwise(spans))
@@ -202,17 +240,39 @@ def _gathered(file: FilePatterns, pattern: GlobalPattern, words: str) -> Accesse
     rows = [file.recognised.rows(each.stream)[each.first : each.first + each.records] for each in pattern.segments]
     row = np.concatenate(rows)
     is_write = np.array([kind.op == "write" for kind in file.kinds])
+    client, write = (
+        np.repeat(np.array(pattern.ranks, dtype=np.int64), [len(each) for each in rows]),
+        is_write[records.kind[row]],
+    )
     return Accesses(
         file.path,
         words,
         len(pattern.ranks) > 1,
-        np.repeat(np.array(pattern.ranks, dtype=np.int64), [len(each) for each in rows]),
-        is_write[records.kind[row]],
+        client,
+        write,
         records.offset[row].astype(np.int64),
         records.size[row].astype(np.int64),
         min(each.start_ns for each in pattern.segments),
         max(each.end_ns for each in pattern.segments),
+        None if write.any() else _below(file, client, row),
     )
+
+
+def _below(file: FilePatterns, client: Int, row: Int) -> Below | None:
+    """The reads that the MPI library made within the calls of these rows; None where the trace does not tell."""
+    records, below = file.recognised.records, file.below
+    if below is None or not (below.is_ranked and records.is_ranked) or below.copied is not None:
+        # Of what copies served, nothing came from the file.
+        return None
+    is_read = np.array([kind.op == "read" for kind in below.kinds])[below.kind]
+    mine = np.flatnonzero(is_read & np.isin(below.rank, client))
+    if not is_read.any():
+        return None
+    made = mine[of_records(records, row).call_of(below.rank[mine], below.start_ns[mine]) >= 0]
+    made = made[np.argsort(below.rank[made], kind="stable")]
+    offset, size = (each[made].astype(np.int64) for each in (below.offset, below.size))
+    call, _ = codes_of([records.stream[row], records.start_ns[row]])
+    return Below(below.rank[made], offset, size, call.astype(np.int64))
 
 
 _BY_HAND = re.compile(

@@ -228,7 +228,7 @@ class _Search:
         kept = replace(self.run, files=tuple(each for each in self.run.files if each.path in layouts))
         choice = [("copies", copies)] if copies else []
         settings = Settings(self.options.seed, self.wanted.read_ahead_bytes)
-        (ran,) = simulate_served(kept, self.cluster, layouts, choice, settings, not copies)
+        (ran,) = simulate_served(kept, self.cluster, layouts, choice, settings, not copies, self.found.views)
         return ran.seconds, ran.io_s
 
     def spared(self, chosen: Tried) -> list[Tried]:

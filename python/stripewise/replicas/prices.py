@@ -3,7 +3,10 @@
 The processes of a set act at once (RADAR, section II.A.2.d). A server takes a startup for every run of one process's
 blocks on it, in the order of access: `model.radar.fine` joins the blocks of all processes on a server, and so prices
 columns that together cover a file like one sequential read, for which RADAR reports its largest gains (figures 9, 11).
-Reads go on over gaps below the read-ahead window and pay for the bytes between, writes do not.
+Reads go on over gaps below the read-ahead window and pay for the bytes between, writes do not; nor do reads of emulated
+targets, which make every access wait for itself, and with it its process: what one process asks of them takes as long
+as its requests one after another, on however many servers they lie. Where c processes ask one of them, one request in c
+continues its process's last one: others' come between.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ class Servers:
     names: tuple[str, ...]
     startup_s: Float
     per_byte_s: Float
+    #: Whether accesses wait for themselves, so that reads go on over no gap and processes wait, shape (servers,).
+    emulated: Bool
     #: Seconds per connection and per byte of the network, and client processes on a node.
     net_startup_s: float
     net_per_byte_s: float
@@ -45,6 +50,7 @@ class Servers:
             tuple(each.name for each in cluster.active),
             np.array([(each.startup_read_s, each.startup_write_s) for each in cluster.active]),
             np.array([(each.per_byte_read_s, each.per_byte_write_s) for each in cluster.active]),
+            np.array([each.kind == "emulated" for each in cluster.active]),
             cluster.network.establish_s,
             cluster.network.per_byte_s,
             cluster.network.processes_per_node,
@@ -55,9 +61,11 @@ class Servers:
 class Pieces:
     """Parts of requests as they lie on servers: arrays of one shape, each client's in its order of access.
 
-    `server` is a place in `Servers.names`, `offset` bytes on the server, `size` bytes above 0.
+    `request` numbers the requests, `server` is a place in `Servers.names`, `offset` bytes on the server, `size` bytes
+    above 0.
     """
 
+    request: Int
     client: Int
     write: Bool
     server: Int
@@ -69,7 +77,9 @@ class Pieces:
         """One after another; of none, none."""
         found = list(several)
         none = np.zeros(0, np.int64)
+        first = np.cumsum([0, *(int(each.request.max(initial=-1)) + 1 for each in found)])
         return Pieces(
+            np.concatenate([none, *(each.request + start for each, start in zip(found, first.tolist(), strict=False))]),
             np.concatenate([none, *(each.client for each in found)]),
             np.concatenate([none.astype(bool), *(each.write for each in found)]),
             np.concatenate([none, *(each.server for each in found)]),
@@ -83,7 +93,8 @@ def seconds(servers: Servers, pieces: Pieces) -> float:
 
     T'_e = l_net * (incoming requests + most outgoing requests of a node that contacts the server - 1), a client's
     pieces on one server being one request; T'_s a startup per run; T'_rw the bytes, skipped ones included; T'_t(node)
-    its most loaded server, then its own bytes over its link (cost-models section 4).
+    its most loaded server, then its own bytes over its link (cost-models section 4). Ours: nor before its slowest
+    process has waited for all of its requests on emulated targets, one after another.
     """
     if not len(pieces.client):
         return 0.0
@@ -91,7 +102,8 @@ def seconds(servers: Servers, pieces: Pieces) -> float:
     clients, client = np.unique(pieces.client, return_inverse=True)
     node_of = clients // servers.processes_per_node
     nodes, node_of = np.unique(node_of, return_inverse=True)
-    begins, skipped = _runs(client * count + pieces.server, pieces)
+    begins, skipped = _runs(client * count + pieces.server, pieces, ~servers.emulated[pieces.server])
+    begins = np.maximum(begins, _broken(pieces, servers.emulated, client))
     operation = pieces.write.astype(np.int64)
     cost = begins * servers.startup_s[pieces.server, operation]
     cost += (pieces.size + skipped) * servers.per_byte_s[pieces.server, operation]
@@ -105,18 +117,51 @@ def seconds(servers: Servers, pieces: Pieces) -> float:
     load += np.where(incoming > 0, servers.net_startup_s * (incoming + most - 1), 0.0)
     latest = np.zeros(len(nodes))
     np.maximum.at(latest, asking, load[asked])
+    if servers.emulated.any():
+        waited = _waited(pieces, np.where(servers.emulated[pieces.server], cost, 0.0), client, len(clients))
+        np.maximum.at(latest, node_of, waited)
     received = np.bincount(node_of[client], weights=pieces.size, minlength=len(nodes)) * servers.net_per_byte_s
     return float((latest + received).max())
 
 
-def _runs(stream: Int, pieces: Pieces) -> tuple[Int, Int]:
-    """Whether a piece pays a startup, and the bytes skipped before it, by piece; a stream is a client on a server."""
+def _broken(pieces: Pieces, emulated: Bool, client: Int) -> Float:
+    """The part of a startup that the first piece of each request pays on an emulated server which c clients ask, though
+    it would continue the one before: 1 - 1/c, for the next access is its own client's once in c times.
+    """
+    count = len(emulated)
+    asking = np.bincount(np.unique(client * count + pieces.server) % count, minlength=count)
+    _, first = np.unique(pieces.request * count + pieces.server, return_index=True)
+    found = np.zeros(len(client))
+    found[first] = np.where(emulated, 1 - 1 / np.maximum(asking, 1), 0.0)[pieces.server[first]]
+    return found
+
+
+def _waited(pieces: Pieces, cost: Float, client: Int, clients: int) -> Float:
+    """Seconds that each client waits for its requests one after another; of a request for the server that takes longest
+    of those that serve it at one time.
+    """
+    _, request = np.unique(pieces.request, return_inverse=True)
+    count = int(pieces.server.max()) + 1
+    parts, part = np.unique(request * count + pieces.server, return_inverse=True)
+    slowest = np.zeros(int(request.max()) + 1)
+    np.maximum.at(slowest, parts // count, np.bincount(part, weights=cost))
+    of = np.zeros(len(slowest), dtype=np.int64)
+    of[request] = client
+    return np.bincount(of, weights=slowest, minlength=clients).astype(np.float64)
+
+
+def _runs(stream: Int, pieces: Pieces, reads_on: Bool) -> tuple[Int, Int]:
+    """Whether a piece pays a startup, and the bytes skipped before it, by piece; a stream is a client on a server.
+
+    `reads_on` tells of each piece whether its server reads on over a gap.
+    """
     order = np.argsort(stream, kind="stable")
     start, write, same = pieces.offset[order], pieces.write[order], stream[order]
     end = start + pieces.size[order]
     gap_pages = start[1:] // PAGE_BYTES - -(-end[:-1] // PAGE_BYTES)
     goes_on = (same[1:] == same[:-1]) & (start[1:] >= start[:-1]) & (write[1:] == write[:-1])
-    goes_on &= (gap_pages <= 0) | (~write[1:] & (gap_pages * PAGE_BYTES < READAHEAD_BYTES))
+    is_near = (gap_pages <= 0) | (~write[1:] & (gap_pages * PAGE_BYTES < READAHEAD_BYTES))
+    goes_on &= (start[1:] <= end[:-1]) | (reads_on[order][1:] & is_near)
     gap_bytes = np.where(goes_on, np.maximum(start[1:] - end[:-1], 0), 0)
     begins, skipped = np.ones(len(order), np.int64), np.zeros(len(order), np.int64)
     begins[order[1:]] = ~goes_on

@@ -164,12 +164,16 @@ def _with_writes(new: ReplicaSet, setting: Setting, extents: Mapping[str, Extent
     extent = extents.get(new.file)
     if extent is None or extent.writes is None or not len(extent.writes.size):
         return new
+    updated = [each for each in new.candidates if each.on_write != "invalidate"]
+    if not updated:
+        return new
+    seconds = iter(setting.copied_s(updated, extent.writes))
     candidates = []
     for each in new.candidates:
         if each.on_write == "invalidate":
             candidates.append(each)
             continue
-        copied_s = setting.copied_s(each, extent.writes)
+        copied_s = next(seconds)
         said = (f"{time_text(copied_s)} of the replica's time {COPYING}",) if copied_s else ()
         candidates.append(
             replace(

@@ -14,6 +14,7 @@ from ..units import GIB, STRIPE_FALLBACK_BYTES
 from .accesses import Accesses, Writes
 from .blocks import Standing, StridedBlocks, first_touches, folded
 from .candidate import Candidate
+from .copying import FILE, Steps, building, writing
 from .prices import REPLICA_BASE, Pieces, Placed, Servers, seconds
 
 Int = npt.NDArray[np.int64]
@@ -93,9 +94,13 @@ class Setting:
         return self._original_s[pattern]
 
     def original_pieces(self, pattern: Accesses) -> Pieces:
-        """A pattern's requests on the file as it lies."""
+        """A pattern's requests on the file as it lies: what the MPI library makes of them, where the trace has it."""
+        if pattern.below is not None:
+            made = pattern.below
+            row, server, at, size = self._where(pattern.file).cut(made.offset, made.size)
+            return Pieces(row, made.client[row], np.zeros(len(row), dtype=bool), server, at, size)
         row, server, at, size = self._where(pattern.file).cut(pattern.offset, pattern.size)
-        return Pieces(pattern.client[row], pattern.write[row], server, at, size)
+        return Pieces(row, pattern.client[row], pattern.write[row], server, at, size)
 
     def replica_pieces(self, pattern: Accesses, standing: Standing, layout: Layout, number: int = 0) -> Pieces:
         """A pattern's requests where a replica has their bytes, and on the file where not.
@@ -122,27 +127,70 @@ class Setting:
         server, offset, length = (np.concatenate([cut[number] for _, cut in parts]) for number in (1, 2, 3))
         order = np.argsort(rows, kind="stable")
         rows = rows[order]
-        return Pieces(pattern.client[rows], pattern.write[rows], server[order], offset[order], length[order])
+        request = rows
+        if pattern.below is not None:
+            # What a call finds side by side in a copy is one read.
+            place = np.full(len(pattern.offset), -1, np.int64)
+            place[row[there]] = at[there]
+            goes_on = (place[:-1] >= 0) & (place[1:] == place[:-1] + pattern.size[:-1])
+            goes_on &= pattern.below.call[1:] == pattern.below.call[:-1]
+            request = np.cumsum(np.concatenate([[True], ~goes_on]))[rows]
+        return Pieces(request, pattern.client[rows], pattern.write[rows], server[order], offset[order], length[order])
 
-    def build_s(self, path: str, standing: Standing, layout: Layout) -> float:
-        """To make a replica: one process reads its bytes in the order of the file, then writes them, by the model."""
+    def build_s(self, path: str, blocks: Sequence[StridedBlocks], layout: Layout) -> float:
+        """To make a replica: one process reads its bytes, then writes them, by the model.
+
+        Of emulated targets in the order and the chunks of the builder, which waits for every access; of others in the
+        order of the file, for what is read ahead stays in memory until the other columns want it.
+        """
+        if self.servers.emulated.any():
+            return seconds(self.servers, self._stepped(path, building(blocks), [layout], is_apart=True))
+        standing = Standing(blocks)
         start, end = standing.intervals()
-        _, server, at, size = self._where(path).cut(start, end - start)
+        row, server, at, size = self._where(path).cut(start, end - start)
         whole = np.array([standing.bytes], dtype=np.int64)
         written = Placed(layout.regions, self.servers.names, REPLICA_BASE).cut(np.zeros(1, np.int64), whole)
         none = np.zeros(len(server), np.int64)
-        reads = seconds(self.servers, Pieces(none, none.astype(bool), server, at, size))
+        reads = seconds(self.servers, Pieces(row, none, none.astype(bool), server, at, size))
         one = np.zeros(len(written[0]), np.int64)
-        return reads + seconds(self.servers, Pieces(one, one == 0, *written[1:]))
+        return reads + seconds(self.servers, Pieces(one, one, one == 0, *written[1:]))
 
-    def copied_s(self, candidate: Candidate, writes: Writes) -> float:
-        """What it takes to write these bytes to a copy as well, where it has them; its processes act at once."""
-        row, _, at, size = Standing(candidate.blocks).find(writes.offset, writes.size)
-        there = at >= 0
-        placed = Placed(candidate.layout.regions, self.servers.names, REPLICA_BASE)
-        part, server, offset, length = placed.cut(at[there], size[there])
-        client = writes.client[row[there]][part]
-        return seconds(self.servers, Pieces(client, np.ones(len(client), dtype=bool), server, offset, length))
+    def copied_s(self, candidates: Sequence[Candidate], writes: Writes) -> tuple[float, ...]:
+        """What it takes to write these bytes to copies as well, by copy, where they have them; processes act at once.
+
+        On emulated targets the file's own writes stand between those of its copies, part by part, and neither goes on
+        where it ended: what that costs is shared by what each copy takes alone.
+        """
+        steps = writing(writes.client, writes.offset, writes.size, [each.blocks for each in candidates])
+        path, layouts = candidates[0].file, [each.layout for each in candidates]
+        alone = [
+            seconds(self.servers, self._stepped(path, steps.chosen(steps.copy == number), layouts))
+            for number in range(len(candidates))
+        ]
+        if not self.servers.emulated.any() or not sum(alone):
+            return tuple(alone)
+        row, server, at, size = self._where(path).cut(writes.offset, writes.size)
+        before = Pieces(row, writes.client[row], np.ones(len(row), dtype=bool), server, at, size)
+        both = seconds(self.servers, self._stepped(path, steps, layouts))
+        copied_s = max(0.0, both - seconds(self.servers, before))
+        return tuple(copied_s * each / sum(alone) for each in alone)
+
+    def _stepped(self, path: str, steps: Steps, layouts: Sequence[Layout], is_apart: bool = False) -> Pieces:
+        """Accesses where the file and its copies lie; with `is_apart` one waits for each server by itself."""
+        places = {FILE: self._where(path)}
+        for number, layout in enumerate(layouts):
+            base = REPLICA_BASE + (number % DOMAINS << DOMAIN_BITS)
+            places[number] = Placed(layout.regions, self.servers.names, base)
+        found = []
+        for number, placed in places.items():
+            mine = np.flatnonzero(steps.copy == number)
+            row, *where = placed.cut(steps.offset[mine], steps.size[mine])
+            found.append((mine[row], *where))
+        rows, server, at, size = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        request = np.arange(len(rows)) if is_apart else rows
+        return Pieces(request, steps.client[rows], steps.write[rows], server[order], at[order], size[order])
 
     def candidate(self, pattern: Accesses, shape: Shape, chosen: Chosen) -> Candidate:
         """The pattern's replica on a layout, priced."""
@@ -165,7 +213,7 @@ class Setting:
             original_s=self.original_s(pattern),
             replica_s=seconds(self.servers, self.replica_pieces(pattern, standing, chosen.layout)),
             space_bytes=target_bytes(chosen.layout.regions, shape.bytes),
-            build_s=self.build_s(pattern.file, standing, chosen.layout),
+            build_s=self.build_s(pattern.file, shape.blocks, chosen.layout),
             reasons=(*chosen.reasons, *moved),
         )
 

@@ -17,6 +17,7 @@ from .. import native
 from ..cluster import Cluster
 from ..errors import WorkloadError, naming
 from ..layout import Layout
+from ..pattern.views import Views
 from ..simulate.run import Settings
 from ..simulate.scenario import Cycles, frame
 from ..workload.requests import Requests, Workload, dealt
@@ -82,6 +83,7 @@ class _File:
     size_bytes: int
     layout: Layout
     requests: Requests
+    views: Views | None = None
 
 
 def simulate_served(
@@ -91,16 +93,20 @@ def simulate_served(
     choices: Sequence[tuple[str, Sequence[Candidate]]],
     settings: Settings | None = None,
     has_original: bool = True,
+    views: Mapping[str, Views] | None = None,
 ) -> list[Served]:
     """The workload from its files as they lie, by `layouts`, then with the replicas of each choice (name, replicas).
 
-    Without `has_original` the choices alone.
+    Without `has_original` the choices alone. `views`, by path, are calls of MPI-IO that copies may serve.
     Raises WorkloadError for replicas that are of none of the files, PlanError for targets that the cluster lacks.
     """
     given = settings or Settings()
-    tables = dealt([file.requests for file in workload.files], workload.processes)
+    own = [file.requests for file in workload.files]
+    tables = dealt(own, workload.processes)
+    is_ranked, by_path = tables is own, views or {}
     files = [
-        _File(file.path, file.size_bytes, layouts[file.path], table)
+        # Calls find what they made by rank.
+        _File(file.path, file.size_bytes, layouts[file.path], table, by_path.get(file.path) if is_ranked else None)
         for file, table in zip(workload.files, tables, strict=True)
     ]
     wanted = [(ORIGINAL, ()), *choices] if has_original else choices
@@ -114,7 +120,7 @@ def _run(
     containers: list[_File] = []
     for file in files:
         mine = [each for each in replicas if each.file == file.name]
-        parted = served(file.requests, mine)
+        parted = served(file.requests, mine, file.views)
         kept.append(_File(file.name, file.size_bytes, file.layout, parted.file))
         containers += [
             _File(f"replica {number} of {file.name}", sum(part.bytes for part in each.blocks), each.layout, requests)

@@ -35,9 +35,10 @@ def in_room(plan: Plan) -> str:
     elsewhere = sum(region.reason != EVERYWHERE for region in regions)
     if plan.policy != Default.name or not elsewhere:
         return ""
+    others = ", the others over all targets" if elsewhere < len(regions) else ""
     return (
-        f"{Default.name} has no room throughout: {elsewhere:,} of {len(regions):,} region(s) go where there is some, "
-        "the others over all targets"
+        f"{Default.name} has no room throughout: {elsewhere:,} of {len(regions):,} region(s) go where there is "
+        f"some{others}"
     )
 
 

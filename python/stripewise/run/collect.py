@@ -13,6 +13,7 @@ from .. import native
 from ..errors import StripewiseError, UsageError, WorkloadError
 from ..files.fields import Fields, read_json
 from ..files.parts import write_durably
+from ..files.spelling import path_meant
 from ..layout import Layout
 from ..store import Store
 from .runner import Ended
@@ -146,7 +147,7 @@ def _stores(account: dict[str, Any]) -> list[TracedStore]:
     for file in managed[:LAYOUTS_MAX]:
         # A file that is gone lies nowhere, and a store that this user may not open keeps it to itself.
         with contextlib.suppress(StripewiseError):
-            found = native.call("store_resolve", file["path"])
+            found = native.call("store_resolve", path_meant(file["path"]))
             if found and (store := _opened(found["store"], opened)) is not None:
                 layouts.setdefault(found["store"], {})[file["path"]] = store.layout(str(found["id"]))
     return [_traced(store, layouts[root]) for root, store in opened.items() if store is not None and root in layouts]
@@ -162,8 +163,10 @@ def _opened(root: str, opened: dict[str, Store | None]) -> Store | None:
 def _traced(store: Store, layouts: dict[str, Layout]) -> TracedStore:
     from ..workload.layouts import FIGURES, TracedStore, TracedTarget
 
+    named = {name for layout in layouts.values() for region in layout.regions for name, _ in region.stripes}
     targets = tuple(
         TracedTarget(target.name, target.klass, target.channels, **{key: getattr(target, key) for key in FIGURES})
         for target in store.config.cluster.targets
+        if target.state != "removed" or target.name in named
     )
     return TracedStore(str(store.root), targets, layouts)

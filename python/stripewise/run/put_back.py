@@ -6,35 +6,43 @@ Where they cannot, the layouts that they had are written as a plan, which one co
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import StripewiseError
-from ..layout import Region, target_bytes
+from ..files.spelling import path_meant
+from ..layout import GIVEN, OWN, Layout, target_bytes
 from ..moving.plan_applier import Wanted, lay_out
 from ..plan import Expected, FilePlan, Plan, write_plan
 from ..plan.document import RegionPlan
 from ..store import Store
 from ..store.globs import matches
+from ..store.room import is_given
+from ..units import command_line
 from .shown import Shown
 
 #: Where each file lay, by path.
-Before = Mapping[str, tuple[Region, ...]]
+Before = Mapping[str, Layout]
 
 
 def put_back(store: Store, before: Before, show: Shown) -> int | None:
     """Lays out the files that are there as they were; the signal that ended it, if one did."""
-    sizes = {file.path: file.size for file in store.files() if file.path in before}
+    sizes = {file.spelled: file.size for file in store.files() if file.spelled in before}
     there = [
-        Wanted(path, identity, layout, sizes.get(path, 0))
+        Wanted(path, identity, layout.regions, sizes.get(path, 0), _origin(store, layout))
         for path, layout in before.items()
         if (identity := store.resolve(path)) is not None
     ]
     with show.working("moving") as step:
         return lay_out(store, there, progress=step, verb="tune").signal
+
+
+def _origin(store: Store, layout: Layout) -> str:
+    """Whose layout it was; of one from before that was kept, by its regions."""
+    template = store.config.layout(store.config.default_layout)
+    return layout.origin or (GIVEN if is_given(layout, template) else OWN)
 
 
 def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -> None:
@@ -66,7 +74,7 @@ def _elsewhere(store: Store, before: Before) -> list[str]:
     """The files that are there and have another layout than before; all where that cannot be asked."""
     try:
         ids = {path: store.resolve(path) for path in before}
-        return [path for path, each in ids.items() if each and store.layout(each).regions != tuple(before[path])]
+        return [path for path, each in ids.items() if each and store.layout(each) != before[path]]
     except StripewiseError:
         return list(before)
 
@@ -75,12 +83,13 @@ def where_back(store: Store, before: Before, baseline: Plan) -> str:
     """Where files go back that lay somewhere before a tune which its `baseline` won, and where that is another layout
     than the baseline's, what gives them that.
     """
-    sizes = {file.path: file.size for file in store.files()}
+    sizes = {file.spelled: file.size for file in store.files()}
     other = [
         file.path
         for file in baseline.files
         if file.path in before
-        and target_bytes(before[file.path], size := sizes.get(file.path, file.size)) != target_bytes(file.layout, size)
+        and target_bytes(before[file.path].regions, size := sizes.get(file.path, file.size))
+        != target_bytes(file.layout, size)
     ]
     if not other:
         return "the files go back to their former layout"
@@ -88,17 +97,18 @@ def where_back(store: Store, before: Before, baseline: Plan) -> str:
     said = f"the files go back to their former layout, which is not {baseline.policy} ({other[0]}{more})"
     if baseline.policy != "def":
         return said
-    said += f"; to give it to one: {shlex.join(['stripewise', 'store', 'set-layout', other[0], '--layout', 'def'])}"
+    words = ["stripewise", "store", "set-layout", path_meant(other[0]), "--layout", "def"]
+    said += f"; to give it to one: {command_line(words)}"
     glob = next((each.glob for each in store.config.rules if each.layout and matches(each.glob, other[0])), None)
     if glob is None:
         return said
-    remove = shlex.join(["stripewise", "store", "template", "rm", str(store.root), glob])
+    remove = command_line(["stripewise", "store", "template", "rm", str(store.root), glob])
     return f"{said}; to give it to new files: {remove}"
 
 
 def standing(store: Store, plan: Plan) -> str:
     """How files lie that nothing puts back, for the first run made them: as the plan has them, or not."""
-    sizes = {file.path: file.size for file in store.files()}
+    sizes = {file.spelled: file.size for file in store.files()}
     there = [(file, each) for file in plan.files if (each := store.resolve(file.path)) is not None]
     planned = [
         file
@@ -117,14 +127,16 @@ def _command(store: Store, before: Before, applied: Plan) -> str:
     """The command that lays the files out as they were, by a plan that is left for it."""
     handle, name = tempfile.mkstemp(prefix="stripewise-before-tune-", suffix=".json")
     os.close(handle)
-    write_plan(plan_of(before, applied, {file.path: file.size for file in store.files()}), Path(name))
-    return shlex.join(["stripewise", "apply", name, "--store", str(store.root), "--no-templates"])
+    write_plan(plan_of(before, applied, {file.spelled: file.size for file in store.files()}), Path(name))
+    return command_line(["stripewise", "apply", name, "--store", str(store.root), "--no-templates"])
 
 
 def plan_of(before: Before, applied: Plan, sizes: Mapping[str, int]) -> Plan:
     """A plan that puts the files where they lay; of their run and store it says what `applied` says."""
     files = tuple(
-        FilePlan(path, None, sizes[path], tuple(RegionPlan(each.start, each.len, each.stripes) for each in layout))
+        FilePlan(
+            path, None, sizes[path], tuple(RegionPlan(each.start, each.len, each.stripes) for each in layout.regions)
+        )
         for path, layout in before.items()
         if path in sizes
     )

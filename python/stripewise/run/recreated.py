@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..files.spelling import path_meant, spelled
 from ..plan import Plan
 from ..plan.made_as import glob_problem
 from ..store.globs import escape, matches
@@ -38,11 +39,11 @@ def globs_of(
     """
     days = days_around(time.time()) if days is None else days
     alike: dict[tuple[str, str], set[str]] = {}
-    for name in known:
+    for name in map(path_meant, known):
         alike.setdefault(shape_of(name), set()).add(name)
     found: dict[str, str] = {}
     for name in sorted(set(made)):
-        begun = first.get(name, name)
+        begun = path_meant(first.get(name, name))
         glob = pattern_of(begun, alike.get(shape_of(begun), set()), escape, ANY_NUMBER, days) or escape(begun)
         # A name with a newline has no template, for a plan may not hold it.
         if glob_problem(glob) is None:
@@ -62,7 +63,7 @@ def passing_files(plan: Plan, made: Made) -> frozenset[str]:
     """
     anew = {file.path for file in plan.files} & made.anew
     own = {made.first.get(file.path, file.path) for file in plan.files} | set(made.first.values())
-    gone = {name for name in made.names if not os.path.lexists(name)}
+    gone = {name for name in made.names if not os.path.lexists(path_meant(name))}
     others = gone | (names_beside(anew, made.first) - made.names)
     return of_series(anew, globs_of(anew, others - own, made.first, made.days), made.first)
 
@@ -77,9 +78,9 @@ def names_beside(made: Iterable[str], first: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     for directory in {directory for directory, _ in shapes}:
         # A trace may be of another machine, or the directory gone.
-        with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        with contextlib.suppress(OSError), os.scandir(path_meant(directory)) as entries:
             for entry in entries:
-                path = os.path.join(directory, entry.name)
+                path = spelled(os.path.join(directory, entry.name))
                 for name in shapes.get(shape_of(path), ())[:1]:
                     # What was renamed into place was made under another name, with the same numbers.
                     found.add(path if name not in first else renumbered(first[name], path) or path)

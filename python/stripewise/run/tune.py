@@ -12,11 +12,7 @@ import contextlib
 import dataclasses
 import os
 import re
-import shlex
-import shutil
 import signal
-import stat
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +20,8 @@ from typing import Any
 
 from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
-from ..layout import Region, target_bytes
+from ..files.spelling import path_meant
+from ..layout import Layout, target_bytes
 from ..moving.mover_status import check_idle
 from ..moving.plan_applier import apply_plan, lacking_room
 from ..moving.trial import cure_of, cut_short, end_trial, note_trial
@@ -36,7 +33,7 @@ from ..store.config import TUNE_LOCK
 from ..store.globs import escape, matches
 from ..store.kept import without_ids
 from ..store.traced import managed_advice, on_store, plain_advice
-from ..units import format_size, time_text
+from ..units import command_line, format_size, time_text
 from ..workload import Workload
 from ..workload.made import Made, made_in
 from ..workload.syncs import written_back
@@ -51,6 +48,7 @@ from .recreated import globs_of, names_beside, of_series
 from .repeats import Repeated, together
 from .shown import Shown
 from .simulated import with_simulation
+from .traces_place import COLLECTED, place_of_traces
 from .tuned import SHORT_S, Tuned, twin_of
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
@@ -87,7 +85,7 @@ class _Circle:
     place: Path
     runs: dict[str, list[Measured]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
-    before: dict[str, tuple[Region, ...]] = field(default_factory=dict)
+    before: dict[str, Layout] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
@@ -128,26 +126,9 @@ class Tuner:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
         self.keeps_traces = keep_traces is not None
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
-        with self._alone(), self._place(keep_traces) as place, self.store.configured() as temporary:
+        uuid = self.store.config.uuid
+        with self._alone(), place_of_traces(uuid, keep_traces) as place, self.store.configured() as temporary:
             return self._tuned(_Circle(temporary, place), policies)
-
-    @contextlib.contextmanager
-    def _place(self, keep_traces: Path | None) -> Iterator[Path]:
-        """Where traces go: a directory that is kept, or one for this while. Others are of tunes that were killed."""
-        if keep_traces is not None:
-            yield keep_traces
-            return
-        prefix = f"stripewise-tune-{self.store.config.uuid.replace('-', '')[:16]}-"
-        for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-            with contextlib.suppress(OSError):
-                found = left.lstat()
-                if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
-                    shutil.rmtree(left)
-        place = Path(tempfile.mkdtemp(prefix=prefix))
-        try:
-            yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -168,7 +149,7 @@ class Tuner:
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
         self._keep_room(circle.temporary)
-        circle.ids = {file.path: file.id for file in self.store.files()}
+        circle.ids = {file.spelled: file.id for file in self.store.files()}
         ids = dict(circle.ids)
         circle.there = frozenset(ids)
         self.show.say("run 1: which files does the program touch?")
@@ -180,7 +161,7 @@ class Tuner:
         for file in workload.files:
             # What the run has made, or made anew, lay nowhere before.
             if (identity := self.store.resolve(file.path)) is not None and ids.get(file.path) == identity:
-                circle.before[file.path] = self.store.layout(identity).regions
+                circle.before[file.path] = self.store.layout(identity)
         try:
             return self._rounds(circle, policies, workload)
         except (KeyboardInterrupt, Exception):
@@ -236,7 +217,7 @@ class Tuner:
             self._apply(circle, name)
         # What the run makes anew lies as planned, under the planned names first.
         planned = {file.path: file for file in plan.files}
-        exact = {escape(circle.first.get(path, path)): file for path, file in planned.items()}
+        exact = {escape(path_meant(circle.first.get(path, path))): file for path, file in planned.items()}
         globs = self._globs(circle, set(planned))
         circle.temporary.templates(exact | {glob: planned[path] for glob, path in globs.items() if glob not in exact})
         self.show.say(f"run {circle.number + 1}: {name}")
@@ -291,10 +272,10 @@ class Tuner:
 
     def _left(self, circle: _Circle) -> Iterator[str]:
         """The files that the runs made and left, if any: every run makes its own where their names change."""
-        left = [file for file in self.store.files() if file.path and file.path not in circle.there]
+        left = [file for file in self.store.files() if file.path and file.spelled not in circle.there]
         if left:
             paths = self._together(circle, [file.path for file in left])
-            remove = f"{shlex.join(['stripewise', 'run', '--store', str(self.store.root), '--', 'rm'])} {paths}"
+            remove = f"{command_line(['stripewise', 'run', '--store', str(self.store.root), '--', 'rm'])} {paths}"
             more = f" and {len(left) - 1} more, {format_size(sum(file.size for file in left))} in all" * (len(left) > 1)
             runs = "run 1" if circle.number == 1 else "the runs"
             yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'"
@@ -307,7 +288,7 @@ class Tuner:
             are_plain = all(re.fullmatch(r"[\w./*\[\]-]+", glob, re.ASCII) for glob in globs)
             if are_plain and not others and all(any(matches(glob, path) for glob in globs) for path in paths):
                 return " ".join(globs)
-        return shlex.join(paths)
+        return command_line(paths)
 
     def _say_left(self, circle: _Circle) -> None:
         """The same where a circle ends early; what ends it is told, not that a store is gone with it."""
@@ -334,7 +315,7 @@ class Tuner:
 
     def _check_layouts(self, circle: _Circle, plan: Plan) -> None:
         """Remarks on files that a run made somewhere else than planned: what was measured is not the plan then."""
-        there = {file.path: file for file in self.store.files()}
+        there = {file.spelled: file for file in self.store.files()}
         for file in plan.files:
             found = there.get(file.path)
             if file.path not in circle.made or found is None:
@@ -386,7 +367,7 @@ class Tuner:
                 else "it ended well before: if it needs its inputs set back, give --reset CMD"
             )
             raise StoreError(f"{self.command[0]}: ended with status {ended.status} in run {circle.number}; {cure}")
-        collected = trace.with_name(trace.name + "-collected")
+        collected = trace.with_name(trace.name + COLLECTED)
         try:
             with self.show.working("collecting the trace"):
                 collect_logs(trace, collected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import tempfile
 from collections import Counter
@@ -15,8 +14,9 @@ from .. import native
 from ..cluster.cluster import toml_string
 from ..errors import StoreError, UsageError
 from ..files.parts import is_read_only
-from ..store.config import STORE_PATH_BYTES_MAX
+from ..store.config import STORE_PATH_BYTES_MAX, store_root
 from ..store.owned import IDENTITY, UNFINISHED
+from ..units import command_line, quoted
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ def check_store(store: Path, new: Path | None = None) -> None:
     """Raises StoreError where no store can be made, or where there is one; the directory `new` may be missing yet."""
     _check_text(store, "--store")
     if (store / "store.bin").exists():
+        store_root(store)
         raise StoreError(
-            f"{store}: is a store already; use it with 'stripewise tune --store {shlex.quote(str(store))} -- CMD', or "
+            f"{store}: is a store already; use it with 'stripewise tune --store {quoted(store)} -- CMD', or "
             f"give --store another name"
         )
     parent = store.parent
@@ -70,10 +71,10 @@ def check_cluster_file(path: Path, store: Path, new: Path | None = None, why: st
     directory `new` may be missing yet.
     """
     if os.path.lexists(path):
-        other = shlex.quote(str(path.with_name("other.toml")))
+        other = quoted(path.with_name("other.toml"))
         raise UsageError(
-            f"-o: {path} {why or 'exists'} and is not overwritten; leave it and add -o {other}, remove it (rm "
-            f"{shlex.quote(str(path))}), or make the store that it describes: {create_command(store, path)}"
+            f"{path} {why or 'exists'} and is not overwritten; leave it and add -o {other}, remove it (rm "
+            f"{quoted(path)}), or make the store that it describes: {create_command(store, path)}"
         )
     _check_text(path, "-o")
     if path.parent == new and not os.path.lexists(new):
@@ -138,7 +139,7 @@ def check_target(path: Path, store: Path) -> None:
 
 def create_command(store: Path, cluster: Path) -> str:
     """What makes the store that a cluster.toml describes, for the shell."""
-    return shlex.join(["stripewise", "store", "create", str(store), "--cluster", str(cluster)])
+    return command_line(["stripewise", "store", "create", str(store), "--cluster", str(cluster)])
 
 
 def check_empty(directory: Path, more: str = "") -> None:

@@ -44,17 +44,8 @@ class FoundTarget:
     @property
     def unreliable(self) -> list[str]:
         """What of the measurement is unreliable and decides the target's figures or class."""
-        return [kind for kind in self._unreliable if kind in _DECIDING]
-
-    @property
-    def unreliable_besides(self) -> list[str]:
-        """What else of it is."""
-        return [kind for kind in self._unreliable if kind not in _DECIDING]
-
-    @property
-    def _unreliable(self) -> list[str]:
         record = self.target.calibration
-        return [] if record is None else record.unreliable
+        return [] if record is None else [kind for kind in record.unreliable if kind in _DECIDING]
 
     @property
     def rate(self) -> str:

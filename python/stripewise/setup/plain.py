@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..store.globs import matches
+from ..units import command_line
 
 #: So many files are looked at.
 FILES_MAX = 4096
@@ -33,5 +33,5 @@ def plain_files(store: Path, globs: Sequence[str], but: Collection[Path]) -> lis
 
 
 def _told(store: Path, found: Sequence[str], most: str = "") -> str:
-    adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store), min(found)])
+    adopt = command_line(["stripewise", "store", "adopt", "--store", str(store), min(found)])
     return f"{most}{len(found):,} file(s) where it manages new ones are plain and stay so; to take one in: {adopt}"

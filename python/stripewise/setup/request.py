@@ -10,7 +10,7 @@ from ..cluster import CLASSES, Target
 from ..errors import UsageError
 from ..store.globs import default_manage, manage_globs
 from ..store.owned import check_owned, check_owner, real_parent
-from ..units import parse_size
+from ..units import GRANULE_BYTES, parse_size
 from . import checks
 from .checks import Spot
 from .emulated import emulated_targets
@@ -140,6 +140,10 @@ def _capacities(words: Sequence[str]) -> dict[str, int]:
     for name, size in found.items():
         if size == 0:
             raise UsageError(f"--capacity: {name}=0 is no room; leave it out for all that its file system has")
+        if size < GRANULE_BYTES:
+            raise UsageError(
+                f"--capacity: {name}={size} is less than {GRANULE_BYTES} bytes, which any file takes; give more"
+            )
     return found
 
 

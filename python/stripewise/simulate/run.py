@@ -63,8 +63,8 @@ class Outcome:
     """A simulated run: the engine's report as docs/formats.md draws it.
 
     `io_s` are the seconds with any read under way and those with any write, added, as `plan` expects and `tune`
-    measures them, `run_s` those of the whole run as `plan` expects it, all processes begun at once; both None where
-    that was not simulated.
+    measures them, `run_s` those of the whole run as `plan` expects it, processes begun at once or in turns; both None
+    where that was not simulated.
     """
 
     name: str

@@ -83,8 +83,10 @@ def _span(key: str, text: str) -> tuple[Value, ...]:
     low, high = _value(key, low_text), _value(key, high_text)
     step = _value(key, step_text) if step_text else None
     wrong = UsageError(f"{_FLAG}: '{key}={text}' is not a range; write a..b to double, a..b:step to go in steps")
-    if any(isinstance(each, str | bool) for each in (low, high, step)) or low > high:  # type: ignore[operator]
+    if any(isinstance(each, str | bool) for each in (low, high, step)):
         raise wrong
+    if low > high:  # type: ignore[operator]
+        raise UsageError(f"{_FLAG}: '{key}={text}' goes down; write {key}={high_text}..{low_text}")
     if low <= 0 if step is None else step <= 0:  # type: ignore[operator]
         raise wrong
     values: list[Value] = []

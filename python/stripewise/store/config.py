@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import uuid as uuid_module
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from ..errors import ClusterError, InUseError, LayoutError, StoreError
 from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import is_locked, read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
-from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX, nearest_granules
+from ..units import GRANULE_BYTES, KIB, MIB, OFFSET_BYTES_MAX, command_line, nearest_granules, quoted
 from .globs import matches
 from .substitute import on_active
 
@@ -35,6 +36,11 @@ DEFAULT_REGION_BYTES = 64 * MIB
 BUILT_IN_LAYOUTS = ("def", "hservers")
 #: Of a store, what lives as long as programs and movers of this boot: their slots, locks and words.
 RUN_DIR = "run"
+#: A store's configuration, and what it was when it was compiled last (`rewrite.py`).
+STORE_TOML, EARLIER = "store.toml", "store.toml.compiled"
+_EARLIER_BACK = "the one that verbs used last put back: stripewise store fsck {} --repair"
+#: One that says no store, put aside by a repair.
+REFUSED = "store.toml.refused"
 #: Held by whoever changes store.toml, and by whoever tunes; the owner's alone.
 CONFIG_LOCK, TUNE_LOCK = "config.lock", "tune.lock"
 #: Longest path of a store or a target, as in crates/store.
@@ -104,9 +110,19 @@ class KeptPlan:
         return f"{self.name} with {self.processes} process{'' if self.processes == 1 else 'es'}{where}"
 
     @property
+    def words(self) -> str:
+        """The application's words as commands are told."""
+        try:
+            return command_line(shlex.split(self.application))
+        except ValueError:
+            # Edited by hand.
+            return self.application
+
+    @property
     def name(self) -> str:
-        """The application for people."""
-        return f"'{self.application}'" if len(self.application) <= TITLE_MAX else f"'{self.application[:TITLE_MAX]}...'"
+        """The application for people, in quotes."""
+        shown = self.words
+        return f"'{shown}'" if len(shown) <= TITLE_MAX else f"'{shown[:TITLE_MAX]}...'"
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,7 @@ class StoreConfig:
 
     @property
     def path(self) -> Path:
-        return self.root / "store.toml"
+        return self.root / STORE_TOML
 
     @property
     def managed(self) -> list[str]:
@@ -264,12 +280,17 @@ def store_root(path: Path) -> Path:
     if str(root).startswith("/stripewise:"):
         raise ClusterError(f"{path}: is a managed file and no store; 'stripewise store layout' of it names its store")
     try:
-        os.lstat(root / "store.toml")
+        os.lstat(root / STORE_TOML)
     except PermissionError as error:
         raise ClusterError(
             f"{root}: cannot be looked at ({error.strerror}); let its owner or root give access"
         ) from error
     except OSError:
+        if (root / "store.bin").exists():
+            back = "put it back from a copy (store.bin, which programs read, does not hold all of it)"
+            if (root / EARLIER).exists():
+                back = f"have {_EARLIER_BACK.format(quoted(root))}"
+            raise ClusterError(f"{root}: is a store whose store.toml is missing; {back}") from None
         cure = "name one, or make one with 'stripewise init DIR...'"
         raise ClusterError(f"{root}: is not a store (it has no store.toml); {cure}") from None
     return root
@@ -278,12 +299,22 @@ def store_root(path: Path) -> Path:
 def read_store(path: Path) -> StoreConfig:
     """Reads <path>/store.toml; ClusterError naming file, key and cure."""
     root = store_root(path)
-    return config_from(read_toml(root / "store.toml", ClusterError, "a cluster.toml or store.toml", root), root)
+    try:
+        return config_from(read_toml(root / STORE_TOML, ClusterError, "a cluster.toml or store.toml", root), root)
+    except ClusterError as error:
+        if not is_unreadable(error) and (root / EARLIER).exists():
+            raise ClusterError(f"{error}, or have {_EARLIER_BACK.format(quoted(root))}") from error
+        raise
+
+
+def is_unreadable(error: ClusterError) -> bool:
+    """Whether a file could not be read, whatever stands in it."""
+    return isinstance(error.__cause__, OSError)
 
 
 def config_from(data: Mapping[str, Any], root: Path) -> StoreConfig:
     """The configuration in the parsed store.toml of the store at `root`; ClusterError naming file, key and cure."""
-    path = root / "store.toml"
+    path = root / STORE_TOML
     cluster = cluster_from_mapping(data, path)
     top = Fields(data, path, "", ClusterError)
     store = Fields(top.table("store"), path, "store.", ClusterError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from .. import native
 from ..cluster import read_cluster
 from ..errors import StoreError
 from ..files.parts import write_durably
+from ..units import quoted
 from .config import BUILT_IN_LAYOUTS, Rule, StoreConfig, check_apart, check_store_size, new_uuid
 from .globs import default_manage, ignored, manage_globs
 from .layouts import read_layout, save_layout
@@ -33,6 +35,11 @@ def create_store(
     check_apart(root, cluster.targets)
     if (root / "store.bin").exists():
         raise StoreError(f"{root}: is a store already; choose another directory, or edit its store.toml")
+    if _has_files(root):
+        raise StoreError(
+            f"{root}: is a store with files, whose store.bin is missing; 'stripewise store fsck {quoted(root)} "
+            "--repair' compiles it anew from store.toml"
+        )
     rules = [Rule(glob, "ignore") for glob in ignored(root, cluster)]
     rules += [Rule(glob) for glob in (manage_globs(manage) if manage else default_manage(root))]
     config = StoreConfig(root, cluster, new_uuid(), region_bytes, "def", ()).with_rules(rules)
@@ -62,6 +69,13 @@ def create_store(
             config.path.unlink(missing_ok=True)
         raise
     return Store(root)
+
+
+def _has_files(root: Path) -> bool:
+    try:
+        return any(os.scandir(root / "files"))
+    except OSError:
+        return False
 
 
 def _with_default(config: StoreConfig, layout: str) -> StoreConfig:

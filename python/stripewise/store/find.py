@@ -6,7 +6,6 @@ about it.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 import re
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import StoreError, UsageError
-from ..files.parts import read_part
 from ..layout import Layout
 from ..units import OFFSET_BYTES_MAX, parse_age, parse_size
 from .copies.build import is_container
@@ -147,7 +145,7 @@ def find(store: Store, conditions: Conditions, problems: list[str]) -> Iterator[
             problems.append(f"{file.path or file.id}: {error}")
             continue
         if placed is None or conditions.of_place(placed):
-            yield FoundFile(file, exact_path(store, file), placed)
+            yield FoundFile(file, file.path, placed)
 
 
 def _matcher(pattern: str | None) -> Any:
@@ -168,22 +166,6 @@ def _is_of_age(store: Store, file: StoredFile, changed: tuple[str, int], now: fl
     age_s = now - os.lstat(store.root / "files" / file.id / "head").st_mtime
     sign, wanted_s = changed
     return age_s > wanted_s if sign == "+" else age_s <= wanted_s
-
-
-def exact_path(store: Store, file: StoredFile) -> str:
-    """The file's recorded name, byte by byte: in what the native module lists, bytes that are no text are replaced."""
-    if "\N{REPLACEMENT CHARACTER}" not in file.path:
-        return file.path
-    return recorded_name(store, file.id) or file.path
-
-
-def recorded_name(store: Store, identity: str) -> str:
-    """Where a file's link was made; empty where no record of it is left."""
-    with contextlib.suppress(OSError):
-        words = read_part(store.root, f"files/{identity}/link").removesuffix(b"\n").split(b" ", 2)
-        if len(words) == 3 and words[2].startswith(b"/"):
-            return os.fsdecode(words[2])
-    return ""
 
 
 def targets_of(store: Store, names: Iterable[str], classes: Iterable[str]) -> frozenset[str]:

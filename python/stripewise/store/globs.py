@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ..cluster import Cluster
 from ..errors import StoreError
+from ..files.spelling import is_byte, unspelled
 
 _WILD = "*?["
 #: What stands for something else than itself in a pattern.
@@ -28,12 +29,16 @@ _NEVER = ("/dev", "/proc", "/sys")
 
 
 def escape(path: str) -> str:
-    """The pattern that matches `path` and nothing else."""
-    return "".join(f"[{char}]" if char in _SPECIAL else char for char in path)
+    """The pattern that matches `path` and nothing else; a byte that is not UTF-8, which store.toml cannot hold, may be
+    any byte.
+    """
+    return "".join(f"[{char}]" if char in _SPECIAL else "?" if is_byte(char) else char for char in path)
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether the library takes `path` for one that `glob` means (crates/store, names.rs), byte by byte."""
+    """Whether the library takes `path`, also as traces spell it, for one that `glob` means (crates/store, names.rs),
+    byte by byte.
+    """
     pattern = b""
     for found in _ELEMENT.finditer(os.fsencode(glob)):
         if found["listed"] is None:
@@ -42,7 +47,7 @@ def matches(glob: str, path: str) -> bool:
         ranges = [(low[0], (high or low)[0]) for low, high in _RANGE.findall(found["listed"])]
         meant = {byte for byte in range(256) if any(low <= byte <= high for low, high in ranges) == (not found["not"])}
         pattern += b"[" + re.escape(bytes(sorted(meant - {ord("/")}))) + b"]" if meant - {ord("/")} else b"(?!)"
-    return re.fullmatch(pattern, os.fsencode(path), re.DOTALL) is not None
+    return any(re.fullmatch(pattern, os.fsencode(each), re.DOTALL) for each in {path, unspelled(path)})
 
 
 def absolute(pattern: str) -> str:
@@ -137,15 +142,28 @@ def ignored(root: Path, cluster: Cluster) -> list[str]:
 
 def managed_directories(globs: Iterable[str]) -> list[str]:
     """The directories that there are below which new files that match one of the globs go into the store."""
-    found = []
-    for glob in globs:
-        place = "/"
-        for part in glob.split("/")[1:-1]:
-            # An escaped character is a class of one.
-            name = re.sub(r"\[([*?\[\\])\]", r"\1", part)
-            if any(char in re.sub(r"\[([*?\[\\])\]", "", part) for char in _WILD):
-                break
-            place = os.path.join(place, name)
-        if os.path.isdir(place):
-            found.append(place)
-    return found
+    return [place for place in map(_fixed_directory, globs) if os.path.isdir(place)]
+
+
+def without_directory(globs: Collection[str]) -> list[str]:
+    """A sentence on each glob that matches nothing until a directory is made. What is no pattern may become one."""
+    # A path that is not there yet is two globs: itself, and all below.
+    ones = [glob for glob in globs if glob.removesuffix("/**") == glob or glob.removesuffix("/**") not in globs]
+    return [
+        f"{glob}: no file goes into the store by it until there is a directory {place}; where that is misspelt, "
+        "correct its rule in store.toml"
+        for glob, place in ((glob, _fixed_directory(glob)) for glob in ones)
+        if not os.path.isdir(place)
+    ]
+
+
+def _fixed_directory(glob: str) -> str:
+    """The directory that a glob names before its first wildcard."""
+    place = "/"
+    for part in glob.split("/")[1:-1]:
+        # An escaped character is a class of one.
+        name = re.sub(r"\[([*?\[\\])\]", r"\1", part)
+        if any(char in re.sub(r"\[([*?\[\\])\]", "", part) for char in _WILD):
+            break
+        place = os.path.join(place, name)
+    return place

@@ -16,6 +16,7 @@ from .. import native
 from ..errors import PlanError, StoreError
 from ..files.fields import read_json
 from ..files.parts import read_part, replace_part
+from ..files.spelling import path_meant
 from ..layout import Layout, to_indexes
 from ..plan import FilePlan, Plan, RegionPlan, plan_from_json
 from ..plan.application import is_respelled, is_run_by, processes_of
@@ -148,7 +149,7 @@ def prepare(config: StoreConfig, kept: KeptPlan) -> tuple[Plan, str]:
     except OSError:
         pass
     rules = [
-        {"glob": escape(file.path), "action": "manage", "layout": to_indexes(file.layout, config.cluster)}
+        {"glob": escape(path_meant(file.path)), "action": "manage", "layout": to_indexes(file.layout, config.cluster)}
         for file in ruled(plan)
     ]
     try:

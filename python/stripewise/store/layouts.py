@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
 from ..errors import LayoutError, StoreError, UsageError
 from ..files.fields import read_json
 from ..files.parts import replace_part
-from ..layout import Layout, Region, Stripes, layout_json, parse_layout
-from ..units import GRANULE_BYTES, nearest_granules, round_up
+from ..layout import GIVEN, OWN, Layout, Region, Stripes, layout_json, parse_layout, to_indexes
+from ..units import GRANULE_BYTES, command_line, nearest_granules, quoted, round_up
 from .config import BUILT_IN_LAYOUTS, StoreConfig
 
 #: Layouts that store.toml names are kept here, inside the store.
@@ -39,10 +38,10 @@ def _not_of_one(path: Path, files: list[Any], config: StoreConfig) -> str:
     paths = [file["path"] for file in files if isinstance(file, dict) and isinstance(file.get("path"), str)]
     if not paths:
         return f"{said}; plan a trace again"
-    apply = shlex.join(["stripewise", "apply", str(path), "--store", str(config.root)])
+    apply = command_line(["stripewise", "apply", str(path), "--store", str(config.root)])
     return (
-        f"{said}; for the layouts of all of them: {apply}; after that --like {shlex.quote(paths[0])}, say, in place of "
-        f"--layout, or plan one file alone: stripewise plan TRACE --file {shlex.quote(paths[0])} -o one.json"
+        f"{said}; for the layouts of all of them: {apply}; after that --like {quoted(paths[0])}, say, in place of "
+        f"--layout, or plan one file alone: stripewise plan TRACE --file {quoted(paths[0])} -o one.json"
     )
 
 
@@ -58,8 +57,16 @@ def save_layout(config: StoreConfig, name: str, layout: Layout) -> str:
 
 
 def named_layout(name: str, config: StoreConfig) -> Layout:
-    """The layout that def, hservers or the path of a JSON file means."""
-    return config.layout(name) if name in BUILT_IN_LAYOUTS else read_layout(Path(name), config)
+    """The layout that def, hservers or the path of a JSON file means; OWN where it is the store's own by its name."""
+    if name not in BUILT_IN_LAYOUTS:
+        return Layout(read_layout(Path(name), config).regions, GIVEN)
+    return Layout(config.layout(name).regions, OWN if name == config.default_layout else GIVEN)
+
+
+def native_text(layout: Layout, config: StoreConfig) -> str:
+    """A layout as the native module takes it. Raises LayoutError as `to_indexes`."""
+    said = {} if layout.origin is None else {"origin": layout.origin}
+    return json.dumps(to_indexes(layout.regions, config.cluster) | said)
 
 
 def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from .. import native
-from ..units import format_size
+from ..units import format_size, quoted
 from .store import Store
 
 #: Of so many files the names are looked at where only their sum matters: each look is a system call or two.
@@ -41,5 +40,5 @@ def nameless(store: Store, most: int = NAMES_MAX) -> Nameless:
 
 def cure(store: Store) -> str:
     """How their room is had back."""
-    root = shlex.quote(str(store.root))
+    root = quoted(store.root)
     return f"'stripewise store gc {root}' tells which were only moved, with --purge --older-than 0s it frees the others"

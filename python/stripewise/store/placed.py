@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from .. import native
 from ..cluster import Cluster, data_bytes
 from ..errors import NoSpaceError, StoreError
 from ..layout import Layout, from_indexes, layout_json, target_bytes
-from ..units import format_size, round_up
+from ..units import command_line, format_size, round_up
 from .room import BLOCK_BYTES, PLANE_ENDINGS, REPLICA_ENDING, held_bytes, known_room_bytes, read_only_targets
 from .store import Store
 
@@ -52,6 +51,7 @@ class PlacedFile:
             "id": self.id,
             "store": self.store,
             "size": self.size,
+            "origin": self.layout.origin,
             "stripe_count": self.widest,
             "target_bytes": dict(self.target_bytes),
             "replica_bytes": dict(self.replica_bytes),
@@ -86,7 +86,7 @@ def of_a_store(full: str) -> str:
     """That a path is a part of a store or of a target, and the cure; empty where it is none."""
     for place in (full, *map(str, Path(full).parents)):
         if os.path.lexists(os.path.join(place, "store.toml")):
-            listing = shlex.join(["stripewise", "store", "ls", place])
+            listing = command_line(["stripewise", "store", "ls", place])
             return f"belongs to the store {place} itself and is none of its files; '{listing}' lists those"
         if os.path.lexists(os.path.join(place, "stripewise-target")):
             return (
@@ -103,7 +103,7 @@ def why_unplaced(full: str) -> str:
         return "is a link that leads nowhere; name a managed file"
     if os.path.isdir(full):
         root = next(_stores_in(full), None)
-        listing = shlex.join(["stripewise", "store", "find", root or "STORE", f"{full.rstrip('/')}/**"])
+        listing = command_line(["stripewise", "store", "find", root or "STORE", f"{full.rstrip('/')}/**"])
         return f"is a directory; name files in it: {listing}"
     if os.path.lexists(full):
         return "is in no store; 'stripewise store ls STORE' lists what is"
@@ -166,7 +166,7 @@ def with_room(
 
     A target without a capacity that would hold all of the files' data and `beside_bytes` stays unlimited.
     """
-    here = {file.path: file for file in store.files() if file.path in sizes}
+    here = {file.spelled: file for file in store.files() if file.spelled in sizes}
     free = known_room_bytes(store, store.devices())
     own: dict[str, int] = {}
     needed = beside_bytes

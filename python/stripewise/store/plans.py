@@ -12,9 +12,11 @@ from pathlib import Path, PurePosixPath
 from .. import native
 from ..errors import PlanError, StoreError, UsageError
 from ..files.parts import held_place, remove_part, replace_part
+from ..files.spelling import path_meant
 from ..plan import Plan, dump_plan
 from ..plan.application import application_of, directory_of, working_directory
 from ..plan.check import check_plan
+from ..units import command_line
 from .config import PLANS_DIR, KeptPlan, StoreConfig, manages, read_store
 from .globs import matches
 from .kept import check_followed, prepare, read_followed, read_kept, ruled, targets_named, without_ids
@@ -79,12 +81,20 @@ def _words(source: Path | str, application: str) -> str:
     return application_of(words)
 
 
+def _split(application: str) -> list[str]:
+    """Its words, however they are quoted."""
+    try:
+        return shlex.split(application)
+    except ValueError:
+        return [application]
+
+
 def forget(root: Path, application: str, processes: int | None = None, directory: str | None = None) -> list[KeptPlan]:
     """Forgets the plans of an application, with `processes` and of `directory` if given. Raises UsageError when there
     is none.
     """
     with changing(root) as config:
-        gone = [each for each in config.plans if each.application == application]
+        gone = [each for each in config.plans if _split(each.application) == _split(application)]
         gone = [each for each in gone if processes in (None, each.processes) and directory in (None, each.directory)]
         if not gone:
             count = "" if processes is None else f" with {processes} process(es)"
@@ -106,21 +116,21 @@ def check_files(store: Store, plan: Plan, source: Path | str, is_kept: bool = Fa
     plain: list[str] = []
     missing: list[str] = []
     for file in plan.files:
-        found = native.call("store_resolve", file.path) if file.path.startswith("/") else None
+        found = native.call("store_resolve", path_meant(file.path)) if file.path.startswith("/") else None
         if found and Path(found["store"]).resolve() != store.root.resolve():
             others.setdefault(str(found["store"]), []).append(file.path)
         elif not found:
-            (plain if is_plain(file.path) else missing).append(file.path)
+            (plain if is_plain(path_meant(file.path)) else missing).append(file.path)
     for root, paths in others.items():
-        keep = shlex.join(["stripewise", "store", "plan", "add", root, str(source)])
-        apply = shlex.join(["stripewise", "apply", str(source), "--store", root])
+        keep = command_line(["stripewise", "store", "plan", "add", root, str(source)])
+        apply = command_line(["stripewise", "apply", str(source), "--store", root])
         raise PlanError(
             f"{source}: is a plan for another store: {paths[0]}{_more(paths)} lies in {root}, not in {store.root}; "
             f"there, {apply}, or to keep it, {keep}"
         )
     remarks = []
     if plain:
-        adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), plain[0]])
+        adopt = command_line(["stripewise", "store", "adopt", "--store", str(store.root), path_meant(plain[0])])
         remarks.append(f"{source}: {plain[0]}{_more(plain)} is a plain file, which the plan does not move; {adopt}")
     outside = [path for path in missing if not manages(store.config.rules, path)]
     if outside:

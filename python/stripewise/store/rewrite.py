@@ -2,19 +2,24 @@
 
 The file that comes out is read back before it is written. Where it would not say what it should, as it may with tables
 in an order that nobody writes, the plain form without comments takes its place.
+
+What the library's form was compiled from last is kept beside it for the day when it is lost: store.bin, which programs
+read, has neither the names of layouts nor kept plans nor comments, so no store.toml can be made from it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError, StripewiseError
-from ..files.parts import locked_part, read_part, write_durably
-from .config import CONFIG_LOCK, StoreConfig, config_from, read_store
+from ..errors import ClusterError, StoreError, StripewiseError
+from ..files.fields import read_toml
+from ..files.parts import locked_part, read_part, replace_part, write_durably
+from .config import CONFIG_LOCK, EARLIER, REFUSED, STORE_TOML, StoreConfig, config_from, is_unreadable, read_store
 
 # tomlkit is loaded where it is used: few verbs write.
 if TYPE_CHECKING:
@@ -139,3 +144,43 @@ def _take_comments(entry: Table) -> list[_Item]:
     while body and isinstance(body[-1][1], Comment | Whitespace):
         taken.insert(0, body.pop())
     return taken
+
+
+def keep_compiled(root: Path) -> None:
+    """Keeps store.toml of the store at `root` as it is now; where that cannot be written, the one kept before stays."""
+    with contextlib.suppress(OSError):
+        now = read_part(root, STORE_TOML)
+        with contextlib.suppress(OSError):
+            if read_part(root, EARLIER) == now:
+                return
+        replace_part(root, EARLIER, [now])
+
+
+def put_back_compiled(root: Path) -> str:
+    """Puts the kept store.toml in the place of one that is missing, or says no store, which is kept aside; says what it
+    was, nothing where it is well. Raises ClusterError where the kept one is damaged, too, StoreError where it cannot be
+    written.
+    """
+    if not (root / "store.bin").exists() or not (root / EARLIER).exists():
+        return ""
+    was = "missing"
+    try:
+        config_from(read_toml(root / STORE_TOML, ClusterError, "a store.toml", root), root)
+        return ""
+    except ClusterError as error:
+        if os.path.lexists(root / STORE_TOML):
+            if is_unreadable(error):
+                return ""
+            was = f"damaged, and is {REFUSED} now"
+    try:
+        config_from(read_toml(root / EARLIER, ClusterError, "a store.toml", root), root)
+    except StripewiseError as error:
+        why = str(error).rstrip(".")
+        raise ClusterError(f"{root / EARLIER}: is damaged ({why}); put store.toml back from a copy") from error
+    try:
+        if was != "missing":
+            replace_part(root, REFUSED, [read_part(root, STORE_TOML)])
+        replace_part(root, STORE_TOML, [read_part(root, EARLIER)])
+    except OSError as error:
+        raise StoreError(f"{error.filename}: cannot be put back ({error.strerror}); make the store writable") from error
+    return was

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target
 from ..files.parts import is_read_only
-from ..layout import Layout, Region, Stripes, from_indexes, to_indexes
-from ..units import format_size
+from ..layout import OWN, Layout, Region, Stripes, from_indexes, to_indexes
+from ..units import format_size, quoted
 from .store import Store
 
 #: Endings of the objects that a target may have of a file: its two planes, and its replicas (docs/formats.md, "Names").
@@ -161,16 +160,20 @@ def unwritable_targets(store: Store) -> dict[str, str]:
     }
 
 
-def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity: str) -> Layout:
-    """What the file `identity` gets in place of the store's default layout on targets with so much room."""
+def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity: str | None) -> Layout:
+    """What the file `identity` gets in place of the store's default layout on targets with so much room; None: what any
+    file gets in place of a rule's.
+    """
     rooms = [room.get(target.name, 0) for target in cluster.targets]
     text = json.dumps(to_indexes(template.regions, cluster))
-    return from_indexes(native.call("store_spread", text, rooms, int(identity, 16)), cluster)
+    return from_indexes(
+        native.call("store_spread", text, rooms, None if identity is None else int(identity, 16)), cluster
+    )
 
 
 def is_default(regions: tuple[Region, ...], template: Layout) -> bool:
-    """Whether nobody gave a file its layout: it has one cycle throughout, of the template's widths or unequal ones, or
-    a head of the template's stripes before an unequal tail.
+    """Whether regions look as if nobody had given a file its layout: they have one cycle throughout, of the template's
+    widths or unequal ones, or a head of the template's stripes before an unequal tail.
     """
     if len({region.stripes for region in regions}) == 1:
         widths = {width for _, width in regions[0].stripes}
@@ -181,6 +184,11 @@ def is_default(regions: tuple[Region, ...], template: Layout) -> bool:
         and set(regions[0].stripes) <= set(template.regions[0].stripes)
         and {name for name, _ in regions[1].stripes} <= {name for name, _ in template.regions[0].stripes}
     )
+
+
+def is_given(layout: Layout, template: Layout) -> bool:
+    """Whether somebody gave a file its layout: its origin says so, and where that is unknown, its regions."""
+    return not is_default(layout.regions, template) if layout.origin is None else layout.origin != OWN
 
 
 def fills(stripes: Stripes, room: Mapping[str, int]) -> float:
@@ -199,11 +207,11 @@ def full_text(store: Store) -> str:
     used = sum(used_bytes(store).values())
     if free > min(FULL_BYTES, FULL * (used + free)) or all(room.get(each.name) is None for each in active):
         return ""
-    root = shlex.quote(str(store.root))
+    root = quoted(store.root)
     return (
         f"the store is full: all targets together have {format_size(free)} free, so writes end with ENOSPC: remove "
         f"files ('stripewise run --store {root} -- rm FILE'), export some ('stripewise store export'), or add a target "
-        f"('stripewise store add {root} NAME --path DIR --class CLASS')"
+        f"('stripewise store add {root} NAME --path DIR')"
     )
 
 

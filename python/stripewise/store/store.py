@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,14 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError
-from ..files.parts import is_locked
+from ..files.parts import is_locked, read_part
+from ..files.spelling import path_meant, spelled
 from ..layout import Layout, from_indexes, target_bytes, to_indexes
 from ..plan import FilePlan, Plan
+from ..units import command_line
 from .config import TUNE_LOCK, StoreConfig, manages, read_store
 from .globs import escape
+from .rewrite import keep_compiled
 
 #: Of the 1,024 rules a store can have, so many may be temporary.
 TEMPORARY_RULES_MAX = 256
@@ -39,6 +41,29 @@ class StoredFile:
     path: str
     size: int
     details: Mapping[str, Any]
+
+    @property
+    def spelled(self) -> str:
+        """Its path as traces and plans have it."""
+        return spelled(self.path)
+
+
+def compile_anew(root: Path) -> bool:
+    """Compiles the store.toml of a store whose store.bin is missing or damaged; tells whether it was.
+
+    Raises StoreError where the targets are not the store's, InUseError while programs use it.
+    """
+    config = read_store(root)
+    return bool(native.call("store_recompile", str(config.root), config.spec(config.digest())))
+
+
+def recorded_name(root: Path, identity: str) -> str:
+    """Where a file's link was made; empty where no record of it is left."""
+    with contextlib.suppress(OSError):
+        words = read_part(root, f"files/{identity}/link").removesuffix(b"\n").split(b" ", 2)
+        if len(words) == 3 and words[2].startswith(b"/"):
+            return os.fsdecode(words[2])
+    return ""
 
 
 class Store:
@@ -63,6 +88,7 @@ class Store:
             return
         if force or compiled != digest:
             native.call("store_configure", str(self.root), self.config.spec(digest))
+        keep_compiled(self.root)
 
     def info(self) -> dict[str, Any]:
         """What the native module says about the store."""
@@ -73,18 +99,25 @@ class Store:
         data = native.call("store_files", str(self.root))
         rows = data.get("files", []) if isinstance(data, dict) else data
         files = [
-            StoredFile(str(row["id"]), str(row.get("path") or ""), int(row.get("size_bytes", row.get("size", 0))), row)
+            StoredFile(str(row["id"]), self._exact(row), int(row.get("size_bytes", row.get("size", 0))), row)
             for row in rows
         ]
         return sorted(files, key=lambda file: (file.path, file.id))
+
+    def _exact(self, row: Mapping[str, Any]) -> str:
+        """A file's recorded path, byte by byte: the native module's rows have other characters for bytes that are not
+        UTF-8.
+        """
+        path = str(row.get("path") or "")
+        return (recorded_name(self.root, str(row["id"])) or path) if "\N{REPLACEMENT CHARACTER}" in path else path
 
     def layout(self, identity: str) -> Layout:
         """The layout of the file `identity`, with target names."""
         return from_indexes(native.call("store_layout", str(self.root), identity), self.config.cluster)
 
     def resolve(self, path: str) -> str | None:
-        """The id of the file at `path` if it lies in this store."""
-        found = native.call("store_resolve", path)
+        """The id of the file at `path`, also as traces and plans spell it, if it lies in this store."""
+        found = native.call("store_resolve", path_meant(path))
         if not found or Path(found["store"]).resolve() != self.root.resolve():
             return None
         return str(found["id"])
@@ -111,14 +144,15 @@ class Store:
             identity = self.resolve(file.path)
             if identity is None:
                 cure = "plan a trace of a run on this store"
-                if os.path.isfile(file.path) and not os.path.islink(file.path):
-                    words = ["stripewise", "store", "adopt", "--store", str(self.root), file.path]
-                    cure = f"it is a plain file, which comes in by '{shlex.join(words)}'; then {cure}"
-                elif not os.path.lexists(file.path) and manages(self.config.rules, file.path):
-                    words = ["stripewise", "store", "template", "add", str(self.root), escape(file.path)]
+                path = path_meant(file.path)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    words = ["stripewise", "store", "adopt", "--store", str(self.root), path]
+                    cure = f"it is a plain file, which comes in by '{command_line(words)}'; then {cure}"
+                elif not os.path.lexists(path) and manages(self.config.rules, path):
+                    words = ["stripewise", "store", "template", "add", str(self.root), escape(path)]
                     cure = (
                         "none has that name now (removed since?): run the program again and plan, or give new files of "
-                        f"that name a layout: {shlex.join(words)} --layout LAYOUT"
+                        f"that name a layout: {command_line(words)} --layout LAYOUT"
                     )
                 raise StoreError(
                     f"{source}: files[{number}].path '{file.path}' is not a file of the store {self.root}; {cure}"
@@ -132,10 +166,10 @@ class Store:
         return ids
 
     def used_by_others(self, paths: Collection[str]) -> dict[str, int]:
-        """Bytes per target that files other than `paths` hold; holes count as full."""
+        """Bytes per target that files other than `paths`, as plans spell them, hold; holes count as full."""
         held: dict[str, int] = {}
         for file in self.files():
-            if file.path in paths:
+            if file.spelled in paths:
                 continue
             for name, count in target_bytes(self.layout(file.id).regions, file.size).items():
                 held[name] = held.get(name, 0) + count

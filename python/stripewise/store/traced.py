@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..files.spelling import path_meant
+from ..units import command_line, quoted
 from ..workload import Workload
 from ..workload.renames import as_renamed, renames_in
 from .config import Rule, StoreConfig, manages
@@ -33,6 +34,13 @@ def on_store(workload: Workload, store: Store) -> Workload:
     return replace(workload, files=tuple(files))
 
 
+def with_sizes(workload: Workload, store: Store) -> Workload:
+    """The workload with files that the store holds as long as they are there: a run need not have touched their end."""
+    held = {file.spelled: file.size for file in store.files()}
+    files = (replace(file, size_bytes=max(file.size_bytes, held.get(file.path, 0))) for file in workload.files)
+    return replace(workload, files=tuple(files))
+
+
 def managed_advice(config: StoreConfig) -> str:
     """What makes new files go into a store, with its rules for directories: a template is of the files of one name."""
     rules = [rule for rule in config.rules if rule.action == "manage"]
@@ -46,6 +54,7 @@ def managed_advice(config: StoreConfig) -> str:
 
 def _may_come_in(path: str) -> bool:
     """A plain file, and no program: one that lies in a store cannot be started."""
+    path = path_meant(path)
     return is_plain(path) and not os.access(path, os.X_OK)
 
 
@@ -59,7 +68,7 @@ def adopt_advice(workload: Workload, store: Store, manage: Sequence[str] = ()) -
         return ""
     first = plain[0]
     others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""
-    command = f"stripewise store adopt --store {shlex.quote(str(store.root))} {shlex.quote(first)}"
+    command = f"stripewise store adopt --store {quoted(store.root)} {quoted(path_meant(first))}"
     return (
         f"{os.path.basename(first)} is a plain file in a managed directory{others}, for only new files go into a "
         f"store by themselves; take it in with '{command}'"
@@ -70,7 +79,9 @@ def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), i
     """What to do with plain files of the workload, so that the store serves them; empty where there are none now.
     `manage` is as of --manage; where the trace is not kept, another one is to be made for copies.
     """
-    copies = shlex.join(["stripewise", "replicate", workload.source if is_kept else "DIR", "--store", str(store.root)])
+    copies = command_line(
+        ["stripewise", "replicate", workload.source if is_kept else "DIR", "--store", str(store.root)]
+    )
     beside = f"copies of what it reads can stand beside it: {copies}"
     if not is_kept:
         beside += " (DIR: a trace by 'stripewise run --trace DIR', collected)"
@@ -80,7 +91,7 @@ def plain_advice(workload: Workload, store: Store, manage: Sequence[str] = (), i
     if not plain:
         return ""
     others = f" (so are {len(plain) - 1} more)" if len(plain) > 1 else ""
-    adopt = shlex.join(["stripewise", "store", "adopt", "--store", str(store.root), plain[0]])
+    adopt = command_line(["stripewise", "store", "adopt", "--store", str(store.root), path_meant(plain[0])])
     return (
         f"{os.path.basename(plain[0])} is a plain file elsewhere{others}; take it in where it is: {adopt}; or leave it "
         f"plain, and {beside}"

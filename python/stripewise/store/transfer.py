@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,12 +14,12 @@ from typing import Any, TypeVar
 from .. import native
 from ..cluster.described import describes
 from ..errors import InUseError, LayoutError, NoSpaceError, StoreError
-from ..layout import Layout, Region, from_indexes, target_bytes, to_indexes
-from ..units import format_size
+from ..layout import Layout, Region, from_indexes, target_bytes
+from ..units import format_size, quoted
 from . import trust
 from .config import check_untuned
 from .copies.build import COPIES_DIR
-from .layouts import named_layout
+from .layouts import named_layout, native_text
 from .moved.places import follow
 from .placed import is_adoptable, is_of_the_kernel, why_unplaced
 from .room import BLOCK_BYTES, room_bytes, spread
@@ -88,7 +87,7 @@ def layout_text(store: Store, name: str | None) -> str | None:
     """A layout (def, hservers or a JSON file) in the form the native module takes; None for the store's default."""
     if name is None:
         return None
-    return json.dumps(to_indexes(named_layout(name, store.config).regions, store.config.cluster))
+    return native_text(named_layout(name, store.config), store.config)
 
 
 def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
         with contextlib.suppress(NoSpaceError):
             if by_room is not None:
                 return _adopted(store, path, by_room, lease)
-        raise NoSpaceError(_no_room(store, path, _regions(store, layout), error)) from error
+        raise NoSpaceError(_no_room(store, path, layout, error)) from error
 
 
 def _adopted(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def _spread(store: Store, path: Path) -> str | None:
         return None
     template = Layout(_regions(store, None))
     try:
-        return json.dumps(to_indexes(spread(template, store.config.cluster, room, "0").regions, store.config.cluster))
+        return native_text(spread(template, store.config.cluster, room, "0"), store.config)
     except LayoutError:
         return None
 
@@ -147,32 +146,39 @@ def _sizes(path: Path) -> tuple[int, int]:
     return min(found.st_size, found.st_blocks * BLOCK_BYTES), found.st_size
 
 
-def _no_room(store: Store, path: Path, regions: tuple[Region, ...], error: NoSpaceError) -> str:
-    """What a file needs on which target, what these have, and what helps."""
+def _no_room(store: Store, path: Path, layout: str | None, error: NoSpaceError) -> str:
+    """What a file needs, on which target where its layout is given, what these have, and what helps."""
     try:
         data, size = _sizes(path)
     except OSError:
         return str(error)
     room = {str(row["name"]): int(row["free_bytes"] or 0) for row in store.devices()}
-    needed = {name: min(count, data) for name, count in target_bytes(regions, size).items() if count}
-    short = {name: count for name, count in needed.items() if count > room.get(name, 0)} or needed
-    named = ", ".join(
-        f"{name} (would take {format_size(count)}, has {format_size(room.get(name, 0))} free)"
-        for name, count in list(short.items())[:TARGETS_SHOWN]
-    )
-    root = shlex.quote(str(store.root))
-    free = sum(room.get(target.name, 0) for target in store.config.cluster.active)
-    others = [target.name for target in store.config.cluster.active if target.name not in short]
-    elsewhere = sum(room.get(name, 0) for name in others)
+    root = quoted(store.root)
+    active = [target.name for target in store.config.cluster.active]
     cures = [
-        f"add a target (stripewise store add {root} NAME --path DIR --class CLASS)",
+        f"add a target (stripewise store add {root} NAME --path DIR)",
         "remove files of the store",
     ]
-    if elsewhere >= data:
-        cures.append(f"give a --layout over targets with room ({', '.join(others[:TARGETS_SHOWN])})")
+    in_all = sum(count for name, count in room_bytes(store).items() if name in active)
+    if layout is None and in_all < data:
+        why = f"all targets together have room for {format_size(in_all)}"
+    else:
+        needed = {
+            name: min(count, data) for name, count in target_bytes(_regions(store, layout), size).items() if count
+        }
+        short = {name: count for name, count in needed.items() if count > room.get(name, 0)} or needed
+        named = ", ".join(
+            f"{name} (would take {format_size(count)}, has {format_size(room.get(name, 0))} free)"
+            for name, count in list(short.items())[:TARGETS_SHOWN]
+        )
+        others = [name for name in active if name not in short]
+        if sum(room.get(name, 0) for name in others) >= data:
+            cures.append(f"give a --layout over targets with room ({', '.join(others[:TARGETS_SHOWN])})")
+        free = sum(room.get(name, 0) for name in active)
+        why = f"too much for {named}; {format_size(free)} are free on all targets"
     return (
-        f"{path}: needs {format_size(data)} in the store, beside itself until it is in, and stays plain: too much for "
-        f"{named}; {format_size(free)} are free on all targets: stripewise store df {root}; {', or '.join(cures)}"
+        f"{path}: needs {format_size(data)} in the store, beside itself until it is in, and stays plain: {why}: "
+        f"stripewise store df {root}; {', or '.join(cures)}"
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import pwd
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from .. import native
 from ..errors import StoreError
 from ..files.parts import read_part, write_durably
+from ..units import quoted
 
 VARIABLE = "STRIPEWISE_TRUST"
 STORE_VARIABLE = "STRIPEWISE_STORE"
@@ -111,7 +111,7 @@ def require(store: Path, link: Path | str) -> None:
     if not found.is_trusted:
         raise StoreError(
             f"{link}: names the store {store} of {found.owner}, who is neither you nor root; if you trust its owner, "
-            f"type: stripewise store trust {shlex.quote(os.fspath(store))}"
+            f"type: stripewise store trust {quoted(store)}"
         )
 
 

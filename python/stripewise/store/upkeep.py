@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import native
+from .copies.build import is_container
 from .globs import managed_directories
 from .store import Store
 from .transfer import store_of
@@ -34,14 +35,30 @@ def scrub(store: Store, identities: Sequence[str], bytes_per_s: int) -> dict[str
 
 
 def scrub_paths(paths: Sequence[Path], bytes_per_s: int) -> dict[str, Any]:
-    """The same for stores and managed files by name, what was found in all of them together."""
-    total: dict[str, Any] = {"files": 0, "verified": 0, "summed": 0, "busy": 0, "bytes": 0, "rot": [], "away": []}
+    """The same for stores and managed files by name, what was found in all of them together.
+
+    `copied` are files whose copies were read, which lie in a file of the store's own.
+    """
+    total: dict[str, Any] = {
+        "files": 0,
+        "copied": 0,
+        "verified": 0,
+        "summed": 0,
+        "busy": 0,
+        "bytes": 0,
+        "rot": [],
+        "suspect": [],
+        "away": [],
+    }
     for path in paths:
         if (path / "store.toml").exists():
-            found = scrub(Store(path), [], bytes_per_s)
+            whole = Store(path)
+            found = scrub(whole, [], bytes_per_s)
+            found["copied"] = min(found["files"], sum(is_container(whole.root, file.path) for file in whole.files()))
+            found["files"] -= found["copied"]
         else:
             store, identity = store_of(path)
-            found = scrub(store, [identity], bytes_per_s)
+            found = {**scrub(store, [identity], bytes_per_s), "copied": 0}
         total = {key: total[key] + found[key] for key in total}
     return total
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import UsageError, WorkloadError
 from ..files.fields import Fields, read_toml
-from ..units import MIB, OFFSET_BYTES_MAX, parse_size
+from ..units import MIB, OFFSET_BYTES_MAX, SIZE_CURE, parse_size
 
 VERSION = 1
 KINDS = ("sequential", "interleaved", "strided", "random", "zipf", "nested", "tiles")
@@ -162,9 +162,7 @@ def _parsed(top: Fields, key: str, text: str) -> int:
     try:
         size = parse_size(text)
     except UsageError as error:
-        raise top.error(
-            key, f"= '{text:.60}' is not a size", "write bytes, or a number with KiB, MiB or GiB"
-        ) from error
+        raise top.error(key, f"= '{text:.60}' is not a size", SIZE_CURE) from error
     if size > _most(key):
         raise top.error(key, f"= '{text:.60}' is out of range", f"give at most {_most(key)} bytes")
     if size == 0 and key != "gap_bytes":

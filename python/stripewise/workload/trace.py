@@ -92,6 +92,8 @@ def trace_file(path: Path) -> Path:
     if path.is_dir():
         inside = path / TABLE
         if not inside.exists():
+            if (path / "store.toml").exists():
+                raise WorkloadError(f"{path}: is a store and no trace; 'stripewise store info {quoted(path)}' shows it")
             if runs := runs_inside(path):
                 raise WorkloadError(f"{path}: has no trace.parquet, but {runs}")
             raw = any(path.iterdir())
@@ -315,7 +317,8 @@ def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read
             f"{source}: {unnamed:,} records have no name of a file (a log of names is cut off, or lost), and no others "
             f"hold a {what} that moved a byte; trace the run again"
         )
-    cure = f"{left_out}; --all-files includes them" if left_out else "trace a run that does I/O"
+    other = "give another --file" if where else "trace a run that does I/O"
+    cure = f"{left_out}; --all-files includes them" if left_out else other
     return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
 
 

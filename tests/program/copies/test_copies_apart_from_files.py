@@ -56,11 +56,12 @@ def test_what_holds_copies_is_not_exported_by_name(store: Store) -> None:
     assert set(copied(store).values()) == {"in use"}
 
 
-def test_a_listing_says_which_files_hold_copies(store: Store) -> None:
+def test_a_listing_counts_files_that_hold_copies_apart(store: Store) -> None:
     rows = json.loads(stripewise("store", "ls", store.root, "--json").out)
     assert sorted(row["path"] for row in rows if not row["copies"]) == [str(store.data / name) for name in "fg"]
     lines = stripewise("store", "ls", store.root).out.splitlines()
-    assert sum("(holds copies: 'stripewise store replica ls')" in line for line in lines) == 2 == len(lines) - 2
+    assert lines[2:] == [f"copies of 2 file(s) are no files here: 'stripewise store replica ls {store.root}'"], lines
+    assert [line.split()[-1] for line in lines[:2]] == [str(store.data / name) for name in "fg"], lines
 
 
 def test_a_target_taken_back_names_no_file_that_holds_copies(store: Store) -> None:
@@ -68,7 +69,10 @@ def test_a_target_taken_back_names_no_file_that_holds_copies(store: Store) -> No
     stripewise("store", "drain", store.root, "t2")
     said = stripewise("store", "drain", store.root, "t2", "--undo").out
     assert "set-layout" not in said and "active again" in said
-    stripewise("store", "set-layout", store.data / "g", "--targets", "t0,t1", "--stripe-size", "128KiB")
+    stripewise("store", "set-layout", store.data / "g", "--targets", "t0,t2", "--stripe-size", "128KiB")
     stripewise("store", "drain", store.root, "t2")
     said = stripewise("store", "drain", store.root, "t2", "--undo").out
-    assert "1 file(s) that set-layout or a plan" in said and f"set-layout {store.data / 'g'} --layout def" in said
+    assert (
+        "1 file(s) that set-layout, a template or a plan" in said
+        and f"set-layout {store.data / 'g'} --layout def" in said
+    )

@@ -195,4 +195,4 @@ def test_too_little_space_is_told_and_a_plan_simulated_without_its_copies_is_sai
     assert "no copies: its set takes 4.0 MiB, of which 10 B are left" in " ".join(said.split())
     plan, _ = planned(store, path, "--policy", "def")
     words = ["simulate", "--trace", store.base / "trace", "--cluster", store.root, "--plan", plan]
-    assert "is simulated without its 1 copies; with them " in stripewise(*words).err
+    assert "is simulated without its 1 copy; with them " in stripewise(*words).err

@@ -328,7 +328,7 @@ def test_what_others_change_while_a_plan_is_made_stays(make_store: Maker) -> Non
         (store.base / "more").mkdir()
         layout = store.base / "l.json"
         layout.write_text(json.dumps({"regions": ON["t1"]}))
-        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--class", "ssd")
+        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--no-calibrate")
         stripewise("store", "template", "add", store.root, f"{store.data}/zz/", "--layout", layout)
         out, _ = tuning.communicate(timeout=120)
     assert tuning.returncode == 0 and "psa" in out
@@ -447,7 +447,7 @@ def test_what_is_added_while_a_store_is_compiled_for_a_while_is_compiled_after(m
     (store.base / "more").mkdir()
     with Opened(store.root).configured() as temporary:
         temporary.default_layout("hservers")
-        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--class", "ssd")
+        stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--no-calibrate")
         temporary.default_layout("def")
     assert [row["name"] for row in Opened(store.root).info()["targets"]] == ["t0", "t1", "more"]
 

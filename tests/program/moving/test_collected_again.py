@@ -44,3 +44,16 @@ def test_a_trace_of_another_run_in_its_place_has_layouts_of_its_own(make_store: 
         stripewise("store", "set-layout", made.data / "f", "--targets", "t1")
     (file,) = json.loads((made.base / "out" / "layouts.json").read_text())["stores"][0]["files"]
     assert {name for name, _ in file["regions"][0]["stripes"]} == {"t1"}
+
+
+def test_a_target_that_was_removed_before_the_run_is_none_of_its_targets(make_store: Maker) -> None:
+    made = make_store(dirs(3))
+    (made.plain / "f").write_bytes(bytes(300_000))
+    made.run("cp", made.plain / "f", made.data / "f")
+    stripewise("store", "drain", made.root, "t1", "--remove")
+    trace = made.base / "trace"
+    stripewise("run", "--store", made.root, "--trace", trace, "--", "cat", made.data / "f")
+    stripewise("collect", trace)
+    (store,) = json.loads((trace / "layouts.json").read_text())["stores"]
+    assert [target["name"] for target in store["targets"]] == ["t0", "t2"]
+    assert [row["name"] for row in json.loads(stripewise("show", trace, "--json").out)["targets"]] == ["t0", "t2"]

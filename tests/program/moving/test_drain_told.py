@@ -23,7 +23,7 @@ def test_files_with_a_layout_of_their_own_stay_where_a_drain_put_them_and_are_to
     stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
     stripewise("store", "drain", store.root, "t0")
     said = stripewise("store", "drain", store.root, "t0", "--undo").out
-    assert "1 file(s) that set-layout or a plan laid out grow without it" in said, said
+    assert "1 file(s) that set-layout, a template or a plan laid out grow without it" in said, said
     assert f"set-layout {own} --layout def;" in said, said
     stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
     stripewise("store", "drain", store.root, "t2")

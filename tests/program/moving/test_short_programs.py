@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 from rig import STRIPEWISE, Maker, Store, Target, dirs, region, stripes, stripewise, wait_until
 
-from stripewise.layout import Region
+from stripewise.layout import Layout, Region
 from stripewise.limits import Limits
 from stripewise.moving import mover_process, plan_follower
 from stripewise.moving.mover_session import Moved, MoverSession
@@ -120,7 +120,7 @@ def test_a_move_that_is_stopped_half_way_tells_what_has_moved(make_store: Maker)
 
     with MoverSession(opened, {"verb": "apply"}, Limits(32 * MIB, 0.0), look) as session:
         session.expect(32 * MIB)
-        moved = session.move(str(file), identity, wanted, 0, 32 * MIB)
+        moved = session.move(str(file), identity, Layout(wanted), 0, 32 * MIB)
     there = sum(each.len for each in opened.layout(identity).regions if each.stripes[0][0] == "s0")
     assert moved.was_stopped and 0 < moved.moved_bytes == there < 32 * MIB
     store.fsck()

@@ -48,7 +48,9 @@ def test_a_tune_ends_where_its_program_catches_the_signal(
     make_store: Maker, status: int, number: int, word: str
 ) -> None:
     store = make_store(dirs(2))
-    child = begun(store, ["tune"], store.data / "f", status)
+    traces = store.base / "traces"
+    child = begun(store, ["tune", "--trace", str(traces)], store.data / "f", status)
+    assert os.listdir(traces)
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 128 + number and err.splitlines()[-1] == f"stripewise: {word}", out + err
@@ -56,6 +58,8 @@ def test_a_tune_ends_where_its_program_catches_the_signal(
         "run 2" not in err and f"run 1 made, and left, {store.data / 'f'}" in err and "stripewise run first" not in err
     )
     assert json.loads(stripewise("store", "plan", "ls", store.root, "--json").out) == []
+    # No run came to its end, so the same command finds no traces in its way.
+    assert os.listdir(traces) == []
 
 
 def test_ctrl_c_at_the_terminal_ends_a_tune_though_its_program_ends_well(make_store: Maker) -> None:

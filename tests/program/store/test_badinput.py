@@ -386,3 +386,113 @@ def test_the_testers_name_bad_options() -> None:
 def test_a_store_is_not_made_twice(scratch: Path) -> None:
     store = create_store(scratch / "s", dirs(1))
     one_clear_error(stripewise("store", "create", store.root, "--cluster", store.cluster, code=None), "store already")
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "short", "changed"])
+def test_a_store_bin_that_is_lost_is_compiled_anew_and_nothing_else_is(make_store: Maker, damage: str) -> None:
+    store = make_store(layout="uneven")
+    store.program("sh", "-c", 'head -c 700001 /dev/urandom >"$0"', store.data / "f")
+    content, compiled = store.program("md5sum", store.data / "f").out, store.root / "store.bin"
+    toml = (store.root / "store.toml").read_text()
+    whole = compiled.read_bytes()
+    mode = compiled.stat().st_mode
+
+    def lose() -> None:
+        if damage == "missing":
+            compiled.unlink()
+        else:
+            changed = whole[:300] + bytes(8 * [whole[300] ^ 255]) + whole[308:]
+            compiled.write_bytes({"empty": b"", "short": whole[:100], "changed": changed}[damage])
+
+    lose()
+    cure = f"'stripewise store fsck {store.root} --repair' compiles it anew from store.toml"
+    for words in (["fsck", store.root], ["df", store.root], ["info", store.root]):
+        assert cure in stripewise("store", *words, code=1).err
+    # Making a store there would give its files' targets another owner.
+    words = ["store", "create", store.root, "--cluster", store.cluster, "--manage", store.data]
+    assert "store" in stripewise(*words, code=1).err and (store.root / "store.toml").read_text() == toml
+    # Another store's targets, or none, confirm nothing.
+    identities = {path: path.read_bytes() for path in store.base.glob("targets/*/stripewise-target")}
+    for path, text in identities.items():
+        path.write_bytes(text.replace(b"uuid ", b"uuid 0")[:-1])
+    assert store.fsck("--repair", code=1).err and (store.root / "store.toml").read_text() == toml
+    for path in identities:
+        path.unlink()
+    assert "no target of store.toml says that it is this store's" in store.fsck("--repair", code=1).err
+    for path, text in identities.items():
+        path.write_bytes(text)
+    swapped = list(identities)[:2]
+    for path, other in zip(swapped, reversed(swapped), strict=True):
+        path.write_bytes(identities[other])
+    assert "are swapped" in store.fsck("--repair", code=1).err
+    for path, text in identities.items():
+        path.write_bytes(text)
+    said = store.fsck("--repair").out
+    assert "store.bin was missing or damaged (mended: compiled anew from store.toml)" in said and "sound" in said
+    assert (
+        compiled.read_bytes() == whole
+        and compiled.stat().st_mode == mode
+        and (store.root / "store.toml").read_text() == toml
+    )
+    assert store.program("md5sum", store.data / "f").out == content
+    lose()
+    assert json.loads(store.fsck("--repair", "--json").out)["store_bin_compiled"] is True
+    assert "store_bin_compiled" not in json.loads(store.fsck("--repair", "--json").out)
+
+
+def test_a_store_whose_making_was_interrupted_is_made_again_and_not_mended(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    (store.root / "store.bin").unlink()
+    for path in store.base.glob("targets/*/stripewise-target"):
+        path.unlink()
+    said = store.fsck(code=1).err
+    assert "where making the store was interrupted, run the same command again" in said, said
+    assert "run the same command again" in store.fsck("--repair", code=1).err
+    stripewise("store", "create", store.root, "--cluster", store.cluster, "--manage", store.data)
+
+
+def test_a_store_without_its_store_toml_is_no_place_for_a_new_one_and_gets_the_last_one_back(
+    make_store: Maker,
+) -> None:
+    store = make_store(dirs(1))
+    toml, earlier = store.root / "store.toml", store.root / "store.toml.compiled"
+    toml.write_text("# Mine.\n" + toml.read_text())
+    stripewise("store", "template", "add", store.root, store.data / "x*", "--stripe-size", "64KiB")
+    kept = toml.read_text()
+    assert kept.startswith("# Mine.\n") and earlier.read_text() == kept
+    verbs = (["store", "df", store.root], ["tune", "--store", store.root, "--", "true"])
+    init = ["init", store.base / "targets", "--no-calibrate", "--store", store.root, "-o", store.base / "other.toml"]
+    toml.unlink()
+    for words in (*verbs, ["undo", store.root], ["store", "fsck", store.root], init):
+        cure = f"is missing; have the one that verbs used last put back: stripewise store fsck {store.root} --repair"
+        one_clear_error(stripewise(*words, code=None), cure)
+    assert "store.toml was missing (mended: the one is back that verbs used last)" in store.fsck("--repair").out
+    assert toml.read_text() == kept
+    # The library's form may be lost with it, but not what was kept too.
+    toml.unlink()
+    (store.root / "store.bin").write_bytes(b"no store")
+    assert json.loads(store.fsck("--repair", "--json").out)["store_toml_was"] == "missing"
+    # One that says no store is put aside: no TOML, cut at two places, empty, a slip in a key.
+    for text in (kept[: kept.index("per_byte_write_s")], "[store\n", "", kept.replace("[store]", "[stores]")):
+        toml.write_text(text)
+        one_clear_error(store.fsck(code=1), "or have the one that verbs used last put back: stripewise store fsck ")
+        assert "store.toml was damaged, and is store.toml.refused now (mended" in store.fsck("--repair").out
+        assert toml.read_text() == kept and (store.root / "store.toml.refused").read_text() == text
+    toml.unlink()
+    earlier.write_text(kept.replace("[store]", "[stores]"))
+    assert "store.toml.compiled: " in store.fsck("--repair", code=1).err and not toml.exists()
+    earlier.unlink()
+    for words in (*verbs, ["undo", store.root], ["store", "fsck", store.root, "--repair"], init):
+        one_clear_error(
+            stripewise(*words, code=None), "is a store whose store.toml is missing; put it back from a copy"
+        )
+    toml.write_text(kept)
+    store.fsck()
+
+
+def test_a_store_is_no_trace_and_a_capacity_of_a_few_bytes_none(make_store: Maker) -> None:
+    store = make_store(dirs(1))
+    for words in (["show", store.root], ["plan", store.root, "--store", store.root]):
+        one_clear_error(stripewise(*words, code=None), "is a store and no trace", f"store info {store.root}")
+    words = ["init", "--emulate", store.base / "lab", "--capacity", "hdd0=4095"]
+    one_clear_error(stripewise(*words, code=None), "--capacity: hdd0=4095 is less than 4096 bytes")

@@ -113,7 +113,7 @@ def test_what_makes_no_sense_is_one_clear_error(store: Store) -> None:
     for wanted, told in (
         ({"size": "big"}, "is not a size"),
         ({"changed": "7d"}, "has no sign; write [+]7d for longer ago"),
-        ({"changed": "+7"}, "is not an age"),
+        ({"changed": "+7"}, "is no span of time"),
         ({"stripe_count": "two"}, "is not a count"),
         ({"target": ["t9"]}, "has no target 't9'; it has t0, t1, ssd0"),
         ({"klass": ["swd"]}, "has no target of class 'swd'; it has hdd, ssd"),

@@ -163,7 +163,8 @@ def test_a_file_without_a_name_is_listed_and_goes_only_when_asked_and_old_and_no
     after = gc(store, "--purge", "--older-than", "0s", "--search", store.plain)["orphans"]
     assert {row["path"]: row["purged"] for row in after} == {str(gone): True, str(here): False}
     assert cat(away / "here") == content
-    assert "age; write a number" in stripewise("store", "gc", store.root, "--older-than", "soon", code=2).err
+    refused = stripewise("store", "gc", store.root, "--older-than", "soon", code=2).err
+    assert "span of time; write a whole number" in refused
 
 
 def test_what_ended_programs_left_is_told_in_words_of_the_user(make_store: Maker) -> None:

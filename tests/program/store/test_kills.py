@@ -1,17 +1,21 @@
-"""Kills at random moments: of single ranks, of whole jobs, of `apply`; and Ctrl-C in `undo`.
+"""Kills at random moments: of single ranks, of whole jobs, of `apply`, of `undo`; and Ctrl-C in `undo`.
 
 Afterwards fsck finds a sound store, and all that was written is there.
-9 kills here, 200 in `make soak` (STRIPEWISE_SOAK=1).
+14 kills here, 260 in `make soak` (STRIPEWISE_SOAK=1).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import time
+import timeit
+from pathlib import Path
 
+import pytest
 from rig import (
     NATIVE,
     SOAK,
@@ -21,7 +25,9 @@ from rig import (
     Store,
     Target,
     children,
+    dirs,
     execute,
+    is_managed,
     kill_job,
     launch,
     mpiio_command,
@@ -32,8 +38,17 @@ from rig import (
     stripewise,
     wait_until,
 )
+from test_undo import bytes_of, contents_of, full, gone, hidden, is_over, undo
 
-KILLS = {"job": 70, "writer": 65, "apply": 65} if SOAK else {"job": 3, "writer": 3, "apply": 3}
+from stripewise.files.parts import locked_part
+from stripewise.store import Store as Opened
+from stripewise.store.config import CONFIG_LOCK
+from stripewise.store.undo import run as whole
+from stripewise.store.undo.stopped import end_stopped, stopped
+
+__all__ = ["full"]
+
+KILLS = {"job": 70, "writer": 65, "apply": 65, "undo": 60} if SOAK else {"job": 3, "writer": 3, "apply": 3, "undo": 5}
 ACKED = NATIVE / "acked"
 #: Slow enough that a move of a few MiB takes a second.
 TARGETS = [
@@ -177,3 +192,94 @@ def test_ctrl_c_at_any_moment_of_an_undo_says_what_stands_and_the_next_one_ends_
     if store.root.exists():
         stripewise("undo", store.root)
     assert not store.root.exists() and all(file.read_bytes() == b"x" * 200_000 for file in files)
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_a_killed_one_left_is_named_by_fsck_and_ended_by_its_repair(
+    full: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stripewise.store.undo import files
+
+    before = contents_of(full.data)
+    for number, step in enumerate(("sum_of_plain", "_let_go")):
+        with monkeypatch.context() as context:
+            for name in (step, "_settle"):
+                context.setattr(files, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                whole.undo(full.root, None, [], 0.0, print, lambda *_: None)
+        assert sum(not is_managed(path) for path in before) == number
+        said = full.fsck().out
+        (line,) = (line for line in said.splitlines() if line.startswith("remark:"))
+        assert "an undo was stopped while it made this file plain" in line, said
+        assert [f"left the copy {path} " in line for path in hidden(full)] == [True] * (1 - number), said
+        shown = json.loads(full.fsck("--json").out)["undo_stopped"]
+        assert shown == [line.removeprefix("remark: ")] and f"undo {full.root}' goes on" in line
+        said = full.fsck("--repair").out
+        assert "an undo was stopped while it made 1 file(s) plain; ended, and its copies removed" in said, said
+        assert not hidden(full) and full.fsck().out == f"{full.root}: sound\n"
+        assert sum(not is_managed(path) for path in before) == number and contents_of(full.data) == before
+    # Not while one is at work, which the lock tells.
+    (full.root / "undo").mkdir(exist_ok=True)
+    (full.root / "undo/0123456789abcdef.json").write_text("{")
+    assert f"{full.root}/undo/0123456789abcdef.json: cannot be read" in full.fsck().out
+    with locked_part(full.root, CONFIG_LOCK):
+        assert stopped(Opened(full.root)) == [] and end_stopped(full.root) == 0
+
+
+def test_killed_at_any_moment_and_run_again_it_ends_with_every_byte(full: Store) -> None:
+    os.link(full.data / "a", full.data / "hard", follow_symlinks=False)
+    (full.base / "targets/t2/foreign").write_text("mine")
+    before = contents_of(full.data)
+    # A whole run does more than a dry one, whatever the machine's speed.
+    dry_s = min(timeit.repeat(lambda: undo(full, "--dry-run"), number=1, repeat=3))
+    rng, kills = random.Random(5), 0
+    while True:
+        job = subprocess.Popen([STRIPEWISE, "undo", full.root], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            latest = 1.6 if kills else 0.5
+            _, err = job.communicate(timeout=rng.uniform(0.4, latest) * dry_s if kills < KILLS["undo"] else 60)
+        except subprocess.TimeoutExpired:
+            job.send_signal(signal.SIGKILL)
+            job.communicate()
+            kills += 1
+            assert {path: bytes_of(path) for path in before} == before, f"kill {kills}"
+            continue
+        if job.returncode == 0 or is_over(full):
+            break
+        raise AssertionError(err.decode())
+    gone(full, "foreign")
+    assert kills and {path: bytes_of(path) for path in before} == before
+    assert not any(is_managed(path) for path in before) and (full.data / "hard").samefile(full.data / "a")
+
+
+SYSTEM_CALLS = "rename,renameat,renameat2,unlink,unlinkat,link,linkat,rmdir,symlinkat,fsync,mkdir"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/strace").exists(), reason="needs strace")
+def test_killed_at_every_change_on_disk_it_goes_on(make_store: Maker) -> None:
+    number = ended = 1
+    step = 1 if SOAK else 11
+    while ended:
+        store = make_store(dirs(2))
+        store.check_at_end = False
+        for name in ("a", "b"):
+            (store.data / name).write_bytes(os.urandom(20_000))
+        stripewise("store", "adopt", "--store", store.root, store.data / "a", store.data / "b")
+        os.link(store.data / "a", store.data / "hard", follow_symlinks=False)
+        before = contents_of(store.data)
+        inject = f"inject={SYSTEM_CALLS}:signal=KILL:when={number}"
+        ended = subprocess.run(
+            [*f"strace -f -o /dev/null -e trace={SYSTEM_CALLS} -e {inject}".split(), STRIPEWISE, "undo", store.root],
+            capture_output=True,
+            check=False,
+        ).returncode
+        assert {path: bytes_of(path) for path in before} == before, f"killed at change {number}"
+        if ended and not is_over(store):
+            undo(store)
+        gone(store)
+        assert {path: bytes_of(path) for path in before} == before and not is_managed(store.data / "hard")
+        number += step
+    assert number > 20, "the kills did not hit"

@@ -77,3 +77,17 @@ def test_a_file_is_shown_in_80_columns_of_ascii_and_what_replicas_take_is_told(m
     (told,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
     assert told["replica_bytes"] == {"t3": 12_288} and told["stripe_count"] == 16
     replica.unlink()
+
+
+def test_managed_files_are_shown_beside_those_that_are_in_no_store(make_store: Maker) -> None:
+    store = make_store(dirs(1))
+    (store.plain / "p").write_text("x")
+    for name in ("m", "n"):
+        store.program("sh", "-c", "printf x >$0", store.data / name)
+    files = (store.plain / "p", store.data / "m", store.data / "none", store.data / "n")
+    said = stripewise("store", "layout", *files, code=1)
+    alone = stripewise("store", "layout", store.data / "m", store.data / "n").out
+    assert said.out == alone and alone.startswith(f"{store.data / 'm'}: 1 B"), said.out
+    assert [line.split(" ")[3:5] for line in said.err.splitlines()] == [["in", "no"], ["not", "exist;"]], said.err
+    # What a program reads is whole or an error.
+    assert stripewise("store", "layout", *files, "--json", code=1).out == ""

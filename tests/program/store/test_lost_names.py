@@ -108,6 +108,12 @@ def test_run_names_the_full_target_where_all_have_a_capacity(make_store: Maker) 
     cure = re.escape(f"{cure}'stripewise store df {store.root}'")
     assert re.search(rf"targets/t[01]: target t[01] has no room left; {cure}", said), said
     assert "of this run in the library's log: " in said, said
+    stripewise("store", "template", "add", store.root, store.data / "g", "--stripe", "t1=64KiB")
+    store.run("rm", store.data / "f")
+    said = store.run("sh", "-c", f"head -c 8M /dev/zero >{store.data / 'g'}", code=None).err
+    assert "template ls') or a plan laid the file out: 'store set-layout' and 'store rebalance --all' help" in said, (
+        said
+    )
 
 
 def test_names_removed_without_the_library_are_summed_up_and_the_store_is_not_called_sound(make_store: Maker) -> None:

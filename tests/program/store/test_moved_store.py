@@ -60,6 +60,15 @@ def planted(now: Path) -> tuple[Path, Path]:
     return above, place
 
 
+def test_a_target_that_is_away_after_all_is_named_with_the_cure(lab: Path) -> None:
+    (lab / "t0").rename(lab / "elsewhere")
+    said = stripewise("store", "relink", "--moved", lab / "store", lab / "data")
+    assert "target t0 is away still: " in said.err and "give its new path in store.toml" in said.err, said.report
+    toml = lab / "store/store.toml"
+    toml.write_text(toml.read_text().replace(f"{lab}/t0/", f"{lab}/elsewhere/"))
+    assert "sound" in stripewise("store", "fsck", lab / "store").out
+
+
 def test_a_store_that_moved_with_its_targets_is_found_with_its_files_and_rules(lab: Path) -> None:
     before = cat(lab / "store", lab / "data/f")
     now = moved(lab)

@@ -139,7 +139,8 @@ def test_a_plain_file_comes_in_by_the_room_that_there_is_and_one_without_room_is
     assert f"stripewise store add {store.root} NAME" in said and "--layout over targets with room (t0)" in said, said
     file.write_bytes(bytes(1) * 60 * MIB)
     said = stripewise("store", "adopt", "--store", store.root, file, code=1).err
-    assert "52.0 MiB are free on all targets" in said and "--layout" not in said, said
+    assert "stays plain: all targets together have room for 52.0 MiB: stripewise store df" in said, said
+    assert "t0" not in said and "--layout" not in said and f"stripewise store add {store.root} NAME" in said, said
     assert file.stat().st_size == 60 * MIB and not store.files()
 
 
@@ -183,13 +184,14 @@ def test_what_cannot_be_drained_is_told_before_anything_moves(make_store: Maker)
     assert [row["state"] for row in rows] == ["active"] * 3
     extra = store.base / "extra"
     extra.mkdir()
-    words = ("store", "add", store.root, "t3", "--path", extra, "--class", "hdd", "--capacity", "40MiB")
-    added = stripewise(*words)
-    kind, figures, measure = added.out.splitlines()
+    words = ("--path", extra, "--class", "hdd", "--no-calibrate", "--capacity", "40MiB")
+    added = stripewise("store", "add", store.root, "t3", *words)
+    kind, found, figures = added.out.splitlines()
     # What init says of its targets.
     assert "t0, t1, t2 and t3 share " in added.err and "no layout over them is faster than another" in added.err
-    assert kind.endswith(f"target t3 in {extra}, of kind dir") and "those of t0 (--like): read 0.000 ms" in figures
-    assert measure == f"to measure its own: stripewise calibrate --store {store.root} --target t3 --apply"
+    assert kind.endswith(f"target t3 in {extra}, of kind dir") and "hdd: by --class; without it " in found, added.out
+    assert figures.startswith("assumed, as typical of its class: read 3.000 ms and 100 MB/s"), figures
+    assert figures.endswith(f"to measure them: stripewise calibrate --store {store.root} --target t3 --apply")
     stripewise("store", "drain", store.root, "t1", "--remove")
     assert free(store) > 20 * MIB
 
@@ -202,7 +204,8 @@ def test_rebalance_fills_a_new_target_and_then_has_nothing_to_do(make_store: Mak
         store.program("cp", store.plain / "source", store.data / f"f{number}")
     extra = store.base / "extra"
     extra.mkdir()
-    stripewise("store", "add", store.root, "t2", "--path", extra, "--class", "hdd", "--capacity", "8MiB")
+    words = ("--path", extra, "--class", "hdd", "--no-calibrate", "--capacity", "8MiB")
+    stripewise("store", "add", store.root, "t2", *words)
     assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["files"] == 2
     held = {
         row["name"]: row["used_bytes"]
@@ -358,3 +361,32 @@ def test_files_that_leave_a_small_file_system_move_before_those_that_come(on_sma
     stripewise("apply", plan, "--store", on_small_disk.root, "--no-templates")
     rows = json.loads(stripewise("store", "layout", *files, "--json").out)["files"]
     assert [list(row["target_bytes"]) for row in rows] == [["s0"], ["t0"]], rows
+
+
+def test_the_store_s_own_layout_is_given_by_room_to_files_that_exist(make_store: Maker) -> None:
+    store = make_store([*dirs(2), *(Target(name, "ssd", capacity_bytes=2 * MIB) for name in ("s0", "s1"))])
+    files = [store.data / "f", store.data / "g"]
+    for file in files:
+        store.program("dd", "if=/dev/urandom", f"of={file}", "bs=1M", "count=16")
+    content = store.program("md5sum", *files).out
+    stripewise("store", "set-layout", *files, "--targets", "t0", "--stripe-size", "64KiB")
+    # Equal stripes over all targets would take 4 MiB of each SSD.
+    stripewise("store", "set-layout", *files, "--layout", "def")
+    told = json.loads(stripewise("store", "layout", *files, "--json").out)["files"]
+    assert all(each["origin"] == "own" and {"t0", "t1"} <= each["target_bytes"].keys() for each in told), told
+    assert all(sum(each["target_bytes"].get(name, 0) for each in told) <= 2 * MIB for name in ("s0", "s1")), told
+    assert store.program("md5sum", *files).out == content
+    stripewise("store", "rebalance", store.root)
+    again = json.loads(stripewise("store", "layout", *files, "--json").out)["files"]
+    assert again == told
+    said = stripewise("store", "set-layout", *files, "--stripe-size", "64KiB", "--targets", "t0,s0", code=1).err
+    assert "no room for this layout" in said, said
+
+
+def test_what_is_told_of_a_full_target_is_a_command_where_paths_have_spaces(scratch: Path) -> None:
+    lab = scratch / "a b"
+    stripewise("init", "--emulate", lab, *(word for n in range(4) for word in ("--capacity", f"hdd{n}=1MiB")),
+               *(word for n in range(2) for word in ("--capacity", f"ssd{n}=1MiB")))  # fmt: skip
+    job = ["dd", "if=/dev/zero", f"of={lab / 'f'}", "bs=1M", "count=16"]
+    said = stripewise("run", "--store", lab / "store", "--", *job, code=None)
+    assert said.code and f"see 'stripewise store df {scratch}/a\\ b/store'" in said.err, said.report

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
+import subprocess
+import time
 from pathlib import Path
 
 from disks import ext4, mount, needs_loop_devices
-from rig import Maker, Store, create_store, dirs, execute, stripewise
+from rig import STRIPEWISE, Maker, Store, create_store, dirs, execute, stripewise
 
 
 def adopted(store: Store, size: int, mode: int = 0o644) -> tuple[Path, bytes]:
@@ -111,3 +114,78 @@ def test_a_target_that_fails_is_named_by_info_and_in_the_log(scratch: Path) -> N
         assert "target t1:" in said and "Input/output error" in said
         rot = stripewise("store", "scrub", file, code=1)
         assert "target t1" in rot.out and "cannot be read" in rot.out
+
+
+def test_an_object_that_was_cut_is_damage_where_nobody_wrote_its_file(make_store: Maker) -> None:
+    store = make_store(layout="striped")
+    file, content = adopted(store, 1_000_000)
+    victim = max(store.base.glob("targets/*/*.data"), key=lambda each: each.stat().st_size)
+    whole, target = victim.read_bytes(), victim.parent.name
+    # Right after the adoption, and with the times of before.
+    times = victim.stat()
+    os.truncate(victim, 100)
+    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+    for _ in range(2):
+        said = stripewise("store", "scrub", store.root, code=1)
+        assert f"on target {target}: bytes " in said.out and "are gone though nobody wrote the file" in said.out, (
+            said.out
+        )
+        assert "1 object(s) are damaged; restore" in said.err
+    rot = json.loads(stripewise("store", "scrub", file, "--json", code=1).out.splitlines()[0])["rot"]
+    assert all(0 <= start < end <= len(content) for row in rot for start, end in row["ranges"]) and len(rot) == 1
+    # Its bytes come back: they are those that were summed.
+    victim.write_bytes(whole)
+    said = json.loads(stripewise("store", "scrub", file, "--json").out)
+    assert said["rot"] == [] and store.program("md5sum", file).out.split()[0] == hashlib.md5(content).hexdigest()
+    # A program that cuts the file, and one that makes it as long again, lose nothing that somebody wants back.
+    for size in (300_000, 1_000_000):
+        store.program("truncate", f"--size={size}", file)
+        assert json.loads(stripewise("store", "scrub", file, "--json").out)["rot"] == [], size
+    # So after a scrub, too.
+    os.truncate(victim, 100)
+    assert "are gone though nobody wrote" in stripewise("store", "scrub", store.root, code=1).out
+    store.check_at_end = False
+
+
+def test_files_that_are_removed_meanwhile_are_no_damage(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    files = [store.data / name for name in ("a", "b", "c")]
+    for file in files:
+        store.program("sh", "-c", f"head -c 4000000 /dev/urandom >{file}")
+    words = [STRIPEWISE, "store", "scrub", store.root, "--rate", "4MiB", "--json"]
+    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as scrub:
+        time.sleep(1.5)
+        store.program("rm", *files)
+        out, err = scrub.communicate(timeout=60)
+    said = json.loads(out)
+    assert scrub.returncode == 0 and said["rot"] == said["suspect"] == [] and said["files"] <= 2, out + err
+
+
+def test_an_object_that_somebody_else_wrote_is_remarked_and_moves_and_writes_are_not(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    store.program("sh", "-c", f"head -c 600000 /dev/urandom >{store.data}/f")
+    file = store.data / "f"
+
+    def scrub() -> list[str]:
+        said = json.loads(stripewise("store", "scrub", store.root, "--json").out)
+        assert said["rot"] == [], said
+        found = said["suspect"]
+        assert isinstance(found, list)
+        return found
+
+    assert scrub() == []
+    for targets in ("t0", "t1", "t0,t1"):
+        stripewise("store", "set-layout", file, "--targets", targets, "--stripe-size", "64KiB")
+        assert scrub() == []
+    store.program("dd", "if=/dev/urandom", f"of={file}", "bs=1K", "count=1", "conv=notrunc", "status=none")
+    assert scrub() == []
+    # What kills and maps leave looks the same as this, so it is summed anew.
+    victim = next(each for each in store.base.glob("targets/*/*.data*") if each.stat().st_size > 4096)
+    times = victim.stat()
+    with victim.open("r+b") as opened:
+        opened.seek(100)
+        opened.write(b"somebody else")
+    os.utime(victim, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (line,) = scrub()
+    assert line.startswith(f"{file} (file ") and "though the file's times tell of no write: a killed writer's" in line
+    assert scrub() == []

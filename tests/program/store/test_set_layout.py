@@ -206,3 +206,25 @@ def test_targets_that_are_given_one_by_one_all_count_and_the_mover_has_the_verbs
     assert stripewise("mover", "status", store.root).out.startswith("set-layout (process ")
     said = stripewise("store", "set-layout", file, "--targets", "ssd0", "--targets", "ssd0", code=2)
     assert "names 'ssd0' twice" in said.err, said.report
+
+
+def test_what_is_set_is_somebodys_also_where_it_is_what_new_files_get(make_store: Maker) -> None:
+    """But for the store's own layout by its name, which gives a file back to the store."""
+    store = make_store(dirs(2))
+    file = store.data / "f"
+    store.program("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=1")
+
+    def origin() -> str:
+        (row,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+        return str(row["origin"])
+
+    assert origin() == "own"
+    for words in (("--stripe-size", "64KiB"), ("--targets", "t0,t1"), ("--like", file)):
+        stripewise("store", "set-layout", file, *words)
+        assert origin() == "given", words
+        stripewise("store", "set-layout", file, "--layout", "def")
+        assert origin() == "own", words
+    stripewise("store", "template", "add", store.root, store.data / "g", "--stripe-size", "64KiB")
+    store.program("dd", "if=/dev/zero", f"of={store.data / 'g'}", "bs=1M", "count=1")
+    file = store.data / "g"
+    assert origin() == "given"

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from rig import Maker, Store, Target, dirs, execute, is_managed, stripewise
 
+from stripewise.store.config import read_store
+
 MIB = 1 << 20
 IDENTITY = "stripewise-target"
 
@@ -26,11 +28,39 @@ def test_a_new_target_has_a_directory_of_its_own_that_is_there(make_store: Maker
     (store.base / "targets/t0/below").mkdir()
     (store.base / "link").symlink_to("targets/t0/below")
     before = (store.root / "store.toml").read_bytes()
-    said = stripewise("store", "add", store.root, "new", "--path", store.base / place, "--class", "ssd", code=1).err
+    said = stripewise("store", "add", store.root, "new", "--path", store.base / place, code=1).err
+    assert "measuring" not in said, said
     wanted = "make the directory" if place in ("missing", "no/such") else "directory of its own"
     assert wanted in said and "store.toml: cannot" not in said, said
     assert (store.root / "store.toml").read_bytes() == before
     assert not (store.base / "missing").exists() and not (store.base / "targets/t0/below" / IDENTITY).exists()
+
+
+def test_a_new_target_is_measured_and_its_class_found_as_those_of_init_are(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    for name in ("new", "given"):
+        (store.base / name).mkdir()
+    added = stripewise("store", "add", store.root, "new", "--path", store.base / "new")
+    assert added.err.startswith("measuring the directory for up to 10 s"), added.report
+    _, found, figures = added.out.splitlines()
+    assert figures.startswith("measured: read ") and "a small read at chance takes" in found, added.out
+    assert os.listdir(store.base / "new") == [IDENTITY]
+    target = next(each for each in read_store(store.root).cluster.targets if each.name == "new")
+    assert target.calibration is not None and target.startup_read_s > 0 and f"; {target.klass}: " in found
+    # What another one lends needs no measurement.
+    lent = stripewise("store", "add", store.root, "given", "--path", store.base / "given", "--like", "new")
+    assert "kind and figures are those of new: read " in lent.out and "measuring" not in lent.err, lent.report
+    given = read_store(store.root).cluster.targets[-1]
+    assert (given.klass, given.startup_read_s, given.calibration) == (target.klass, target.startup_read_s, None)
+    store.program("sh", "-c", f"head -c 3M /dev/urandom >{store.data}/f")
+    assert "sound" in store.fsck().out
+
+
+def test_a_target_more_of_an_emulated_store_is_emulated(make_store: Maker) -> None:
+    store = make_store([Target("h0", kind="emulated", startup_s=0.002), Target("s0", "ssd", kind="emulated")])
+    (store.base / "more").mkdir()
+    said = stripewise("store", "add", store.root, "more", "--path", store.base / "more", "--class", "hdd").out
+    assert "an EMULATED one" in said and "those of h0 (--like takes another's): read 2.000 ms" in said, said
 
 
 def test_a_store_that_cannot_be_made_takes_no_target(tmp_path: Path) -> None:
@@ -186,12 +216,83 @@ def test_no_verb_takes_a_file_for_shorter_because_a_target_is_away(make_store: M
     for program in (("cat", files[0]), ("truncate", "--size=+1", files[0])):
         assert store.program(*program, code=None).code != 0
     assert "cannot be told without it" in stripewise("undo", store.root, code=1).err
-    assert store.program("ls", store.data).out.split() == [file.name for file in files]
+    assert set(store.program("ls", store.data).out.split()) == {file.name for file in files}
     (store.base / "away").rename(place)
     stripewise("store", "drain", store.root, "t1", "--undo")
     for file in files:
         assert store.program("cmp", file, store.plain / "source").out == ""
     store.fsck("--repair")
+
+
+def test_a_directory_that_lost_its_mark_gets_it_back_where_it_is_the_right_one(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file = write(store, "f", 3 * MIB)
+    kept = store.program("md5sum", file).out
+    places = [store.base / "targets" / f"t{number}" for number in range(3)]
+    marks = [place / IDENTITY for place in places]
+    texts = [mark.read_bytes() for mark in marks]
+
+    def mark(target: str, code: int = 0) -> str:
+        said = stripewise("store", "fsck", store.root, "--repair", "--mark", target, code=code)
+        return said.out + said.err
+
+    assert "add --repair" in stripewise("store", "fsck", store.root, "--mark", "t1", code=2).err
+    assert "has no target 't9'; it has t0, t1, t2" in mark("t9", code=1)
+    assert "marked anew" not in mark("t1")
+    # Lost; half of it; another's, whose own directory has its own.
+    for text in (None, texts[1][:20], texts[2]):
+        marks[1].unlink()
+        if text is not None:
+            marks[1].write_bytes(text)
+        assert "store fsck STORE --repair --mark TARGET" in stripewise("store", "df", store.root).out
+        assert "marked anew" in mark("t1") and marks[1].read_bytes() == texts[1]
+        assert store.program("md5sum", file).out == kept
+    # Another directory in its place, one of another store, and two that are swapped are not taken.
+    places[1].rename(store.base / "aside")
+    places[1].mkdir()
+    assert "has no object of the files that lie on it" in mark("t1", code=1)
+    marks[1].write_bytes(texts[1].replace(b"uuid ", b"uuid f")[:60] + b"\nindex 1\nstore /elsewhere\n")
+    assert marks[1].read_bytes() != texts[1] and "marked anew" not in mark("t1", code=1)
+    marks[1].unlink()
+    places[1].rmdir()
+    places[2].rename(places[1])
+    (store.base / "aside").rename(places[2])
+    assert "are swapped" in mark("t1", code=1) and marks[1].read_bytes() == texts[2]
+    places[1].rename(store.base / "aside")
+    places[2].rename(places[1])
+    (store.base / "aside").rename(places[2])
+    assert store.program("md5sum", file).out == kept
+
+
+def test_a_file_goes_out_though_a_target_is_away_that_has_nothing_of_it(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file, other = write(store, "f", 2 * MIB), write(store, "g", 2 * MIB)
+    kept = store.program("md5sum", file).out
+    stripewise("store", "set-layout", file, "--targets", "t0")
+    place = store.base / "targets/t2"
+    place.rename(store.base / "away")
+    said = stripewise("store", "export", file)
+    assert "exported" in said.out and "away" not in said.err, said.report
+    assert not file.is_symlink() and execute(["md5sum", file]).out == kept
+    assert str(file) not in stripewise("store", "ls", store.root).out
+    assert "t2 is away" in stripewise("store", "export", other, code=1).err and other.is_symlink()
+    (store.base / "away").rename(place)
+    stripewise("store", "gc", store.root)
+    assert "sound" in store.fsck().out and not list((store.root / "trash").iterdir())
+
+
+def test_a_store_toml_that_lost_a_target_says_which_and_where_its_table_is(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file = write(store, "f", 3 * MIB)
+    toml = store.root / "store.toml"
+    kept = toml.read_text()
+    lost = kept.index('[[target]]\nname = "t2"')
+    toml.write_text(kept[:lost] + kept[kept.index("[[rule]]") :])
+    for words in (["df"], ["fsck"], ["drain"]):
+        said = stripewise("store", *words, store.root, *(["t2"] if words == ["drain"] else []), code=1).err
+        assert f"no [[target]] table for target t2 any more, which holds data of {file}; put it back" in said, said
+    toml.write_text((store.root / "store.toml.compiled").read_text())
+    assert toml.read_text() == kept and "sound" in store.fsck().out
 
 
 def another_store(store: Store, name: str, targets: list[Target]) -> Path:
@@ -226,7 +327,7 @@ def test_an_undo_names_the_description_of_a_store_whose_targets_have_changed_sin
     other = another_store(store, "other.toml", [Target("t1"), Target("t0")])
     new = store.base / "new"
     new.mkdir()
-    stripewise("store", "add", store.root, "t3", "--path", new, "--class", "hdd")
+    stripewise("store", "add", store.root, "t3", "--path", new, "--class", "hdd", "--no-calibrate")
     stripewise("store", "drain", store.root, "t1", "--remove")
     states = {row["name"] for row in json.loads(stripewise("store", "df", store.root, "--json").out)["targets"]}
     assert states == {"t0", "t2", "t3"}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from rig import (
     NATIVE,
@@ -27,9 +30,12 @@ from rig import (
 from test_migrate import check, read
 
 from stripewise.cli.store import targets
+from stripewise.layout import DRAINED, GIVEN, OWN, Layout, Region
 from stripewise.limits import Limits
 from stripewise.moving import retarget
 from stripewise.moving.mover_session import MoverSession
+from stripewise.run.put_back import put_back
+from stripewise.run.shown import Shown
 from stripewise.store import Store as Opened
 
 ACKED, RANDOPS = NATIVE / "acked", NATIVE / "randops"
@@ -40,6 +46,12 @@ def write(store: Store, name: str, mebibytes: int = 3) -> tuple[Path, bytes]:
     (store.base / "source").write_bytes(content)
     store.program("dd", f"if={store.base / 'source'}", f"of={store.data / name}", "bs=1M")
     return store.data / name, content
+
+
+def add_target(store: Store, name: str) -> None:
+    place = store.base / "targets" / name
+    place.mkdir()
+    stripewise("store", "add", store.root, name, "--path", place, "--no-calibrate")
 
 
 def test_what_programs_read_and_write_is_counted_on_real_devices(make_store: Maker) -> None:
@@ -221,7 +233,7 @@ def test_a_killed_drain_says_what_to_do_and_one_at_work_is_not_taken_back(make_s
         drain.wait()
     said = stripewise("mover", "status", store.root).out
     assert "killed" in said and "run the same command again" in said
-    again = ("store", "add", store.root, "t1", "--path", store.base / "x", "--class", "hdd")
+    again = ("store", "add", store.root, "t1", "--path", store.base / "x")
     named = stripewise(*again, code=1).err
     assert "--undo" in named, named
     stripewise("store", "drain", store.root, "t1", "--undo")
@@ -242,12 +254,15 @@ def test_an_interrupted_drain_says_that_it_stopped_and_blames_no_object(make_sto
     command = [STRIPEWISE, "store", "drain", store.root, "t1", "--bandwidth", "64KiB"]
     drain = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert wait_until(lambda: "moving" in stripewise("mover", "status", store.root, code=None).out)
+        under_way = re.compile(r"moving, (?!0 B)[0-9.]+ KiB of 8.0 MiB lie where")
+        assert wait_until(lambda: under_way.search(stripewise("mover", "status", store.root, code=None).out))
         drain.send_signal(signal.SIGINT)
         out, err = drain.communicate(timeout=60)
     finally:
         drain.kill()
         drain.wait()
+    # What was copied of a region that did not move lies where it lay.
+    assert "stopped, 0 B of 8.0 MiB lie where they should" in stripewise("mover", "status", store.root).out
     assert drain.returncode == 128 + signal.SIGINT and f"left: 1 file(s) not moved yet: {file}" in out, out + err
     assert "target t1: nothing moved off it yet, for regions move whole" in out, out
     told = "the target is still draining; run it again for the rest, or take it back with --undo"
@@ -312,9 +327,7 @@ def test_an_added_target_gets_its_share_but_nothing_of_a_program_that_does_not_k
     file, content = write(store, "f")
     job, acks = start_writer(store, "w")
     try:
-        (store.base / "targets" / "t9").mkdir()
-        words = ("--path", store.base / "targets" / "t9", "--class", "hdd")
-        stripewise("store", "add", store.root, "t9", *words)
+        add_target(store, "t9")
         refused = stripewise("store", "rebalance", store.root, "--json", code=1)
         assert f"process {job.pid} began before target t9 was added" in refused.out, refused.report
         assert not objects(store, "t9")
@@ -341,7 +354,7 @@ def test_what_cannot_be_drained_or_removed_is_said_in_one_line(make_store: Maker
     for words in (("drain", "t0"), ("remove", "t0"), ("drain", "t7"), ("remove", "t7")):
         said = stripewise("store", words[0], store.root, words[1], code=1).err
         assert said.count("\n") == 1 and words[1] in said, said
-    taken = ("store", "add", store.root, "t0", "--path", store.base / "x", "--class", "hdd")
+    taken = ("store", "add", store.root, "t0", "--path", store.base / "x")
     assert "t0" in stripewise(*taken, code=1).err
     assert subprocess.run([STRIPEWISE, "store", "add", store.root, "n", "--path", "/x", "--class", "q"]).returncode == 2
 
@@ -379,8 +392,7 @@ def test_who_has_only_looked_at_a_file_keeps_it_from_targets_that_he_does_not_kn
     looker = subprocess.Popen([sys.executable, "-c", code, file], env=store.environment(), **pipes)
     try:
         assert looker.stdout is not None and looker.stdout.readline() == b"seen\n"
-        (store.base / "targets" / "t9").mkdir()
-        stripewise("store", "add", store.root, "t9", "--path", store.base / "targets" / "t9", "--class", "hdd")
+        add_target(store, "t9")
         refused = stripewise("store", "rebalance", store.root, "--json", code=1)
         assert f"process {looker.pid} began before target t9 was added" in refused.out, refused.report
         assert looker.communicate(timeout=60)[0] == content
@@ -389,3 +401,98 @@ def test_who_has_only_looked_at_a_file_keeps_it_from_targets_that_he_does_not_kn
         looker.wait()
     stripewise("store", "rebalance", store.root)
     assert objects(store, "t9") and read(store, file) == content
+
+
+def regions_of(path: Path) -> list[dict[str, Any]]:
+    (row,) = json.loads(stripewise("store", "layout", path, "--json").out)["files"]
+    return list(row["regions"])
+
+
+def stripes_of(path: Path) -> dict[str, int]:
+    return {name: width for region in regions_of(path) for name, width in region["stripes"]}
+
+
+def test_what_somebody_laid_out_in_stripes_of_the_stores_own_width_stays(make_store: Maker) -> None:
+    store = make_store(targets=dirs(3))
+    names = ("own", "set", "adopted", "back", "kept")
+    (set_, adopted, back, kept) = (store.data / name for name in names[1:])
+    wanted = store.base / "wanted.json"
+    stripes = [["t0", 65536], ["t1", 65536]]
+    wanted.write_text(json.dumps({"regions": [{"start": 0, "len": 1 << 20, "stripes": stripes}]}))
+    contents = {name: write(store, name)[1] for name in ("own", "set", "back")}
+    adopted.write_bytes(contents["own"])
+    contents["adopted"] = contents["own"]
+    stripewise("store", "adopt", adopted, "--store", store.root, "--layout", wanted)
+    stripewise("store", "set-layout", set_, back, "--layout", wanted)
+    stripewise("store", "set-layout", back, "--layout", "def")
+    stripewise("store", "template", "add", store.root, kept, "--layout", wanted)
+    contents["kept"] = write(store, "kept")[1]
+    laid_out = {name: stripes_of(store.data / name) for name in names}
+    assert {name for name, had in laid_out.items() if len(had) == 2} == {"set", "adopted", "kept"}
+    add_target(store, "t3")
+    assert (
+        "laid out by set-layout, a template or a plan; 'store rebalance' leaves it"
+        in stripewise("store", "layout", set_).out
+    )
+    assert "laid out by" not in stripewise("store", "layout", back).out
+    said = stripewise("store", "rebalance", store.root).out
+    assert "2 file(s) moved" in said and "3 file(s) that set-layout, a template or a plan laid out stay so" in said, (
+        said
+    )
+    for name in names:
+        now = stripes_of(store.data / name)
+        assert now == laid_out[name] if name in ("set", "adopted", "kept") else "t3" in now, (name, now)
+    # A drain that is taken back tells of those alone that it has moved, and of none that grow elsewhere anyway.
+    stripewise("store", "drain", store.root, "t3")
+    said = stripewise("store", "drain", store.root, "t3", "--undo").out
+    assert "set-layout" not in said, said
+    stripewise("store", "drain", store.root, "t1")
+    said = stripewise("store", "drain", store.root, "t1", "--undo").out
+    assert "3 file(s) that set-layout, a template or a plan laid out grow without it" in said, said
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["kept"] == 3
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json", "--all").out)["kept"] == 0
+    for name in names:
+        assert "t3" in stripes_of(store.data / name) and "t1" in stripes_of(store.data / name), name
+        assert read(store, store.data / name) == contents[name]
+    assert json.loads(stripewise("store", "rebalance", store.root, "--json").out)["kept"] == 0
+
+
+def test_a_drain_that_was_cut_short_and_taken_back_leaves_nothing_that_rebalance_cannot_mend(make_store: Maker) -> None:
+    store = make_store(targets=dirs(3))
+    file, content = write(store, "f" * 192, 192)
+    before = stripes_of(file)
+    for stopped in (True, False):
+        verb = subprocess.Popen(
+            [STRIPEWISE, "store", "drain", store.root, "t1", *(("--bandwidth", "60MiB") if stopped else ())],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        if stopped:
+            assert wait_until(lambda: len(regions_of(file)) > 1)
+            verb.send_signal(signal.SIGINT)
+        verb.wait()
+        parts = [{name for name, _ in region["stripes"]} for region in regions_of(file)]
+        assert {"t0", "t2"} in parts and (not stopped or set(before) in parts), parts
+        stripewise("store", "drain", store.root, "t1", "--undo")
+        said = json.loads(stripewise("store", "rebalance", store.root, "--json").out)
+        assert (said["files"], said["kept"]) == (1, 0), said
+        assert all({name for name, _ in region["stripes"]} == set(before) for region in regions_of(file))
+    assert read(store, file) == content
+
+
+def test_a_file_that_tune_puts_back_is_the_stores_or_somebodys_as_it_was(make_store: Maker) -> None:
+    store = make_store(targets=dirs(3))
+    file, content = write(store, "f")
+    opened, show = Opened(store.root), Shown(print, print, lambda _: contextlib.nullcontext(lambda done, total: None))
+    identity = opened.resolve(str(file))
+    assert identity is not None
+    own = opened.layout(identity)
+    given = Layout((Region(0, 1 << 20, (("t0", 65536), ("t1", 65536))),), DRAINED)
+    assert own.origin == OWN
+    for layout, origin in ((own, OWN), (given, DRAINED), (Layout(own.regions), OWN)):
+        stripewise("store", "set-layout", file, "--targets", "t2", "--stripe-size", "1MiB")
+        assert opened.layout(identity).origin == GIVEN
+        assert put_back(opened, {str(file): layout}, show) is None
+        now = opened.layout(identity)
+        assert now.origin == origin and {each.stripes for each in now.regions} == {layout.regions[0].stripes}
+    assert read(store, file) == content

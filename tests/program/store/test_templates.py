@@ -173,6 +173,11 @@ def test_a_template_on_a_small_target_is_warned_of_when_it_is_added_and_when_it_
     assert added.startswith(f"warning: {room}")
     listed = stripewise("store", "template", "ls", store.root).err
     assert listed.count("\n") == 1 and listed.startswith(f"warning: {store.data}/hot-*: {room}"), listed
+    # Beside targets of much more room it gets nothing, or little, of a file, and none ends with 'no space' for it.
+    wide = stripewise(*add, f"{store.data}/wide-*", "--stripe-size", "64KiB", "--targets", "t0,s0").err
+    assert "no space" not in wide and wide.rstrip().endswith("one that is made now: 64KiB on t0"), wide
+    store.program("dd", "if=/dev/zero", f"of={store.data}/wide-1", "bs=1M", "count=8")
+    assert "64KiB on t0" in stripewise("store", "layout", store.data / "wide-1").out
 
 
 def test_a_plan_of_several_files_is_refused_as_a_template_with_the_two_ways_there_are(make_store: Maker) -> None:

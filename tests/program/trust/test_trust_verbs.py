@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hostile import MALLORY, PYTHON, as_user, needs_root
+from hostile import MALLORY, PYTHON, Realm, as_user, needs_root
 from rig import SOAK, execute, stripewise
 from trap import CONTENT_BYTES, EVEN, PRECIOUS, SKEWED, Trap
 
@@ -324,3 +324,22 @@ def test_adopting_in_a_stranger_s_directory_changes_nothing_elsewhere(trap: Trap
         (trap.store.base / "swap").unlink()
     trap.untouched()
     assert {path.name for path in trap.decoys.iterdir()} == {row[0] for row in trap.before[2:]}
+
+
+def test_a_store_bin_that_root_compiles_anew_is_its_owner_s(realm: Realm) -> None:
+    root = realm.mallorys.root
+    compiled = root / "store.bin"
+    before, content = compiled.lstat(), compiled.read_bytes()
+    compiled.unlink()
+    assert "compiled anew from store.toml" in realm.mallorys.fsck("--repair").out
+    now = compiled.lstat()
+    assert (now.st_uid, now.st_gid, now.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
+    assert compiled.read_bytes() == content
+    # A link in its place is not followed.
+    treasure = realm.base / "treasure"
+    treasure.write_bytes(content)
+    compiled.unlink()
+    compiled.symlink_to(treasure)
+    stamp = treasure.stat()
+    realm.mallorys.fsck("--repair", code=None)
+    assert treasure.stat() == stamp and treasure.read_bytes() == content

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runs import RUNS, opens, write_rows
+from runs import RUNS, opens, rng, write_rows
 from stripewise.errors import WorkloadError
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of, summary_of_run
 from stripewise.findings.causes.sieving import _advice as sieving_advice
@@ -179,3 +179,15 @@ def test_sieved_collective_writes_name_the_hint_and_reads_have_a_cure_of_their_o
     assert sieving_advice(calls, write=True).startswith("set the hint romio_cb_write to enable (of ROMIO; Open MPI: --")
     assert sieving_advice(replace(calls, op="read"), write=False).startswith("set the hint romio_cb_read to enable")
     assert "romio_cb" not in sieving_advice(replace(calls, collective=0), write=True)
+
+
+def test_what_is_read_in_no_order_is_told_apart_from_what_follows_each_other(tmp_path):
+    """A buffer helps the ones, a plan or sorting the others; together most follow the one before."""
+    rows = [(0, "read", "/data/f", number * 4 * KIB, 4 * KIB) for number in range(1500)]
+    order = rng(1).permutation(1000)
+    rows += [(0, "read", "/data/f", (64 * MIB) + int(place) * 8 * KIB, 4 * KIB) for place in order[:500]]
+    found = {each.cause: each for each in findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)}
+    assert set(found) == {"small_requests", "scattered"}, found
+    assert found["small_requests"].evidence[0].startswith("1,500 requests of 4.0 KiB (median), 100% begin")
+    assert found["scattered"].evidence[0].startswith("500 reads of 4.0 KiB (median), ")
+    assert " plan " in found["scattered"].command and not found["small_requests"].command

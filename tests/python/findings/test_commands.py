@@ -128,7 +128,7 @@ def test_patterns_that_are_not_shown_have_the_whole_command(tmp_path, capsys):
     run = facts_of(write_rows(tmp_path / "my trace", [(0, "read", "/d/f", 0, 4096)]))
     line = FileLine("/d/f", 1, 1, 1, None, (1, 1, 1), None, ("reads",), (), None, 3)
     _print_file(line, run.patterns)
-    command = f"stripewise patterns '{tmp_path}/my trace/trace.parquet'"
+    command = f"stripewise patterns {tmp_path}/my\\ trace/trace.parquet"
     assert f"and 3 pattern(s) more: {command}\n" in capsys.readouterr().out
     log = replace(run, source="/w/a.darshan", is_log=True).patterns
     assert log == "stripewise import darshan /w/a.darshan -o a-trace && stripewise patterns a-trace"

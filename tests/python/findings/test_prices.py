@@ -74,6 +74,39 @@ def test_joined_requests_move_the_same_bytes_of_every_rank(requests, size):
     assert 0 <= price.low <= price.high
 
 
+#: A process reads small requests of each kind that is joined, another or the same large ones beside them.
+SMALL_AMONG_LARGE = {
+    "interleaved": (
+        [(rank, k * 256 * KIB + rank * 4 * KIB) for rank in (1, 2, 3) for k in range(192)],
+        "small reads of 3 ranks interleave",
+    ),
+    "gaps": ([(0, k * 100 * KIB) for k in range(300)], "small reads with gaps between them"),
+    "small_requests": ([(0, k * 4 * KIB) for k in range(300)], "small requests one behind the other"),
+}
+
+
+@pytest.mark.parametrize("cause", SMALL_AMONG_LARGE)
+def test_small_requests_are_told_and_priced_without_the_large_ones_beside_them(cause, tmp_path):
+    places, title = SMALL_AMONG_LARGE[cause]
+    small = [(rank, "read", "/d/f", at, 4 * KIB) for rank, at in places]
+    large = [(0, "read", "/d/f", (64 + 4 * k) * MIB, 4 * MIB) for k in range(48)]
+    run = facts_of(write_rows(tmp_path / "t", small + large))
+    (found,) = findings_of(run, DEFAULT_CLUSTER)
+    assert (found.cause, found.title) == (cause, title)
+    assert found.evidence[0].startswith(f"{len(small)} small of {len(small) + 48} re")
+    assert "4.0 KiB (median); 99% of the bytes are in larger ones" in found.evidence[0]
+    assert found.basis.startswith("against the small ones' bytes in ")
+    (alone,) = findings_of(facts_of(write_rows(tmp_path / "alone", small)), DEFAULT_CLUSTER)
+    # A microsecond each.
+    assert found.measured_s == alone.measured_s == pytest.approx(len(small) / len({rank for rank, _ in places}) * 1e-6)
+    [file] = run.files
+    takes = load_of(file.asked.of(file.size < MIB), DEFAULT_CLUSTER).seconds
+    assert 0 < found.price.low <= takes.low and found.price.high <= takes.high
+    if cause != "interleaved":
+        # One process waits for them all, whatever it reads beside.
+        assert found.price.low == pytest.approx(alone.price.low) and found.price.high == pytest.approx(alone.price.high)
+
+
 NAMES = [each.name for each in DEFAULT_CLUSTER.targets]
 
 

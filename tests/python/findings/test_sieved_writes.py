@@ -1,8 +1,11 @@
 """Sieved writes: what is read to be put back belongs to them, and calls that move nothing are no requests."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from runs import write_rows
 from stripewise.findings import DEFAULT_CLUSTER, facts_of, findings_of
@@ -44,6 +47,18 @@ def test_reads_made_for_writes_are_counted_with_the_writes(tmp_path):
         "written",
     )
     assert found[0].price.high > found[0].price.low > 0
+
+
+@pytest.mark.parametrize("loss", ["unnamed", "dropped", "incomplete", "cut_logs"])
+def test_a_trace_that_lacks_records_shows_no_sieving(tmp_path, loss):
+    """What is missing may be what MPI-IO was asked for."""
+    place = sieved(tmp_path / "t")
+    for count in (0, 1):
+        (place / "meta.json").write_text(json.dumps({"version": 1, loss: count}))
+        facts = facts_of(place)
+        assert facts.knows_mpi == (count == 0)
+        causes = {each.cause for each in findings_of(facts, DEFAULT_CLUSTER)}
+        assert ("sieving" in causes) == (count == 0), causes
 
 
 def test_counts_in_sentences_are_those_of_the_table(tmp_path):

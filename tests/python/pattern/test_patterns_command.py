@@ -57,6 +57,15 @@ def test_what_ior_cannot_say_is_a_comment(tmp_path):
     assert line.startswith("# IOR: /scratch/out.dat: no command for 2 of 3: 1 x ")
 
 
+@pytest.mark.parametrize("name", ["new\nline", "bad\\xff"])
+def test_a_name_that_fio_cannot_have_is_a_comment_of_one_line(name, tmp_path):
+    trace = write_trace(tmp_path / "t", ALL["ior_segments"](4), path=f"/d/{name}")
+    lines = stripewise("patterns", trace, "--as", "fio").stdout.splitlines()
+    assert len(lines) == 2 and all(line.startswith("#") for line in lines)
+    ior = stripewise("patterns", trace, "--as", "ior").stdout.splitlines()[1:]
+    assert [line.split(" -o ")[1] for line in ior] == ["$'/d/{}'".format(name.replace("\n", "\\n"))] * 2
+
+
 def test_what_fio_cannot_say_is_a_log_to_replay(tmp_path):
     table = ALL["lanl_app2"](2)
     trace = write_trace(tmp_path / "t", table)
@@ -71,6 +80,31 @@ def test_what_fio_cannot_say_is_a_log_to_replay(tmp_path):
 def test_runs_that_do_the_same_do_not_differ(tmp_path, ior):
     other = write_trace(tmp_path / "other", ALL["ior_segments"](4), interval_ns=7, path="/else/out.dat")
     assert stripewise("patterns", "diff", ior, other).stdout == "no difference\n"
+
+
+def test_processes_that_are_numbered_otherwise_do_the_same(tmp_path):
+    """Those without ranks are numbered as they come, among others that do other things."""
+    table = ALL["ior_segments"](4)
+    others = {rank: [("read", 1 << 30, 4096)] for rank in range(3)}
+    pair = [
+        write_trace(tmp_path / name, {**others, **{rank + by: requests for rank, requests in table.items()}})
+        for name, by in (("a", 3), ("b", 4))
+    ]
+    assert stripewise("patterns", "diff", *pair).stdout == "no difference\n"
+    apart = write_trace(tmp_path / "c", {**others, **{2 * rank + 4: requests for rank, requests in table.items()}})
+    assert stripewise("patterns", "diff", pair[0], apart).stdout == "no difference\n"
+    later = {rank + 3: [(op, at + (1 << 20), size) for op, at, size in each] for rank, each in table.items()}
+    said = stripewise("patterns", "diff", pair[0], write_trace(tmp_path / "d", {**others, **later})).stdout
+    assert "start r x 1 MiB - 2 MiB, was r x 1 MiB - 3 MiB" in said, said
+
+
+def test_files_of_other_names_are_named_both_and_unlike_programs_predict_nothing(tmp_path, ior):
+    other = write_trace(tmp_path / "other", ALL["lanl_app2"](2), path="/else/mix")
+    assert "/else/mix (was /scratch/out.dat)" in stripewise("patterns", "diff", ior, other).stdout.splitlines()
+    (first, *_) = json.loads(stripewise("patterns", "diff", ior, other, "--json").stdout)[1:]
+    assert (first["file"], first["was"]) == ("/else/mix", "/scratch/out.dat")
+    refused = stripewise("patterns", "predict", ior, other, "-n", "8", code=1).stderr
+    assert "nothing can be predicted; give runs of one program" in refused, refused
 
 
 def test_what_changed_is_told(tmp_path):

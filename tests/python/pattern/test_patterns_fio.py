@@ -47,7 +47,7 @@ def test_backward_requests_are_none_that_fio_has_options_for(tmp_path):
     assert fio_job(file.patterns[0], file.path, "j").startswith("# fio, j: requests that go backward")
 
 
-@pytest.mark.parametrize("name", ["a#b", "a;b", "a${HOME}", "a ", "a\nb"])
+@pytest.mark.parametrize("name", ["a#b", "a;b", "a${HOME}", "a ", "a\nb", "a\\xffb"])
 def test_a_name_that_fio_would_read_as_another_gets_no_job(name, tmp_path):
     table = {0: [("write", i * 16 * KIB, 16 * KIB) for i in range(32)]}
     [file] = report_of(write_trace(tmp_path / "t", table, path=f"/d/{name}")).files

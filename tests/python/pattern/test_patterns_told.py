@@ -12,7 +12,7 @@ import pytest
 
 from generators import ALL, KIB, MIB
 from pattern_traces import write_trace
-from stripewise.pattern import report_of
+from stripewise.pattern import changes, fio_job, ior_commands, report_of
 from stripewise.pattern.local import Distribution
 from stripewise.pattern.ranks import RankFormula
 from stripewise.pattern.words import _start_text, places_text
@@ -255,6 +255,72 @@ def test_processes_without_ranks_are_processes(tmp_path):
     pq.write_table(table, place / "trace.parquet")
     [file] = report_of(place).files
     assert file.patterns[0].sentence.startswith("Each of 3 processes writes 128 small requests")
+
+
+def unranked(place, table):
+    """The patterns of a file by processes of these numbers, whose ranks nobody knows."""
+    trace = pq.read_table(write_trace(place, table) / "trace.parquet").drop_columns(["rank", "world"])
+    pq.write_table(trace, place / "trace.parquet")
+    [file] = report_of(place).files
+    return file
+
+
+def in_blocks(begin, op="write"):
+    return [(op, begin * 96 * KIB + k * 384 * KIB, 96 * KIB) for k in range(256)]
+
+
+def test_processes_without_ranks_are_a_family_only_where_they_do_the_same(tmp_path):
+    """Writers that appeared in another order than their blocks lie; a reader of large requests before three."""
+    table = {number: in_blocks(begin) for number, begin in zip((1, 2, 3, 4), (1, 0, 2, 3), strict=True)}
+    table[5] = [("read", (48 + k) * MIB, MIB) for k in range(48)]
+    for number in (6, 7, 8):
+        table[number] = [("read", k * 256 * KIB + (number - 5) * 4 * KIB, 4 * KIB) for k in range(192)]
+    file = unranked(tmp_path / "t", table)
+    assert [each.sentence for each in file.patterns] == [
+        "Each of the processes 1-4 writes 256 medium requests of 96 KiB strided, one every 384 KiB, the lowest from "
+        "0 B on, each next 96 KiB after it, in another order than their numbers; together they cover 0 B to 96 MiB "
+        "exactly once.",
+        "Process 5 reads 48 medium requests of 1 MiB contiguously, from 48 MiB on.",
+        "Each of the processes 6-8 reads 192 small requests of 4 KiB strided, one every 256 KiB, process r from "
+        "(r - 5) x 4 KiB on.",
+    ]
+    assert [each.as_json()["row"] for each in file.patterns] == [[0, 96 * KIB], [48 * MIB, 0], [4 * KIB, 4 * KIB]]
+    command, refused = ior_commands(file, 8)
+    assert command == "mpiexec -n 4 ior -a POSIX -w -E -k -t 96k -b 96k -s 256 -o /scratch/out.dat"
+    assert "no command for 2 of 3" in refused
+    assert "offset=0\noffset_increment=98304\nnumjobs=4" in fio_job(file.patterns[0], file.path, "first")
+
+
+def test_families_begin_where_they_do_and_at_no_formula_that_fits_any_few(tmp_path):
+    begins = {1: 7, 2: 0, 3: 12, 4: 4}
+    [apart] = unranked(tmp_path / "a", {number: in_blocks(begin) for number, begin in begins.items()}).patterns
+    assert apart.sentence.endswith("one every 384 KiB, from offsets of their own between 0 B and 1,152 KiB on.")
+    # The numbers of others come between.
+    table = {number: in_blocks(begin) for begin, number in enumerate((1, 9, 20))}
+    [ascending] = unranked(tmp_path / "b", table).patterns
+    assert ascending.sentence.endswith("the lowest from 0 B on, each next 96 KiB after it.")
+    # Enough of them to know a grid.
+    [tiles] = unranked(tmp_path / "c", ALL["mpiio_tiles"](8)).patterns
+    assert "process r from (r div 4) x 32 MiB + (r mod 4) x 64 KiB on" in tiles.sentence
+
+
+def test_many_processes_that_each_do_something_else_are_one_pattern(tmp_path):
+    table = {number: in_blocks(number)[: number * number + 2] for number in range(1, 10)}
+    [many] = unranked(tmp_path / "many", table).patterns
+    assert many.sentence.startswith("Each of the processes 1-9 writes 3 medium requests")
+    assert many.sentence.endswith("(each in its own way; the first is told).")
+    del table[1]
+    assert len(unranked(tmp_path / "few", table).patterns) == 8
+
+
+def test_families_that_appeared_in_another_order_do_the_same(tmp_path):
+    orders = {"a": (1, 0, 2, 3), "b": (0, 1, 2, 3), "later": (1, 2, 3, 4)}
+    for name, order in orders.items():
+        unranked(tmp_path / name, {number: in_blocks(begin) for number, begin in enumerate(order, start=1)})
+    first, same, later = (report_of(tmp_path / name) for name in orders)
+    assert changes(first, same) == []
+    [change] = changes(first, later)
+    assert "start r x 96 KiB, was 0 B, each next 96 KiB after it" in change.text
 
 
 def test_ranks_are_told_file_by_file(tmp_path):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from stripewise.cli.plan.caveats import of_copies, of_devices, of_turns
+from stripewise.cli.plan.caveats import of_copies, of_devices, of_regions
 from stripewise.cluster import Cluster, Network
+from stripewise.plan import Expected, FilePlan, Plan, RegionPlan
 from stripewise.setup.remarks import modelled_apart
 from stripewise.store.copies.listed import Copies
+from stripewise.units import MIB, seconds_text
 from stripewise.workload.copied import Copied
-from support import target, zipf_workload
+from support import cluster, target
 from test_cli import a_trace, cluster_toml, stripewise
 
 __all__ = ["a_trace", "cluster_toml"]
@@ -46,17 +46,21 @@ def test_a_trace_of_one_store_is_planned_for_it_and_says_what_copies_served(a_tr
     )
 
 
-def test_processes_that_take_turns_are_told() -> None:
-    """Simulated ones begin at once, so a run of groups one after another is simulated as twice as long."""
-    made = zipf_workload(8, 80)
-    requests = made.files[0].requests.copy()
-    requests["rank"] = np.arange(len(requests)) % 4
+def test_what_moving_thousands_of_regions_takes_is_told() -> None:
+    on = cluster(2, 1)
+    hdd, ssd = on.targets[0], on.targets[-1]
 
-    def told(begins: tuple[int, ...]) -> list[str]:
-        requests["start_ns"] = np.array(begins)[requests["rank"]]
-        requests["end_ns"] = requests["start_ns"] + 10
-        return list(of_turns(replace(made, files=(replace(made.files[0], requests=requests),))))
+    def said(count: int) -> list[str]:
+        regions = tuple(
+            RegionPlan(number * MIB, MIB, ((hdd.name, MIB),) if number % 2 else ((ssd.name, MIB),))
+            for number in range(count)
+        )
+        plan = Plan("best", {}, "", (), 1, (), (FilePlan("/f", None, count * MIB, regions),), {}, Expected(1.0, 1.0))
+        return list(of_regions(plan, on))
 
-    (said,) = told((0, 5, 10, 15))
-    assert said.startswith("of its 4 processes at most 2 were at work at one time")
-    assert not told((0, 5, 9, 30)) and not told((0, 0, 0, 0))
+    assert said(499) == []
+    read_s = sum(each.startup_read_s for each in on.targets) / 3
+    seconds = 1000 * read_s + 500 * (hdd.startup_write_s + ssd.startup_write_s)
+    (text,) = said(1000)
+    assert text.startswith("the layout has 1,000 regions, each of which moves by itself")
+    assert f"has startups of some {seconds_text(seconds)} s beside the bytes" in text, text

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
+from runs import write_rows
 from stripewise.cli.main import app
 from stripewise.cli.moving.apply import _like
 from stripewise.plan import Expected, FilePlan, Plan, RegionPlan, Window, read_plan, write_plan
@@ -17,7 +21,10 @@ from stripewise.plan.migrations import Migration, Move
 from stripewise.plan.summary import likely_lines, summary_of, why_left, windows_text
 from stripewise.policy import PlanOptions
 from stripewise.policy.best.reasons import as_other
+from stripewise.units import quoted
+from support import KIB
 from test_cli import a_trace, cluster_toml, paper, store, stripewise
+from test_cluster import TARGET
 
 __all__ = ["a_trace", "cluster_toml", "paper", "store"]
 
@@ -160,7 +167,7 @@ def test_a_new_plan_tells_the_likely_factor_and_where_the_others_are(a_trace: Pa
     words = ("plan", a_trace, "--cluster", cluster_toml, "--policy", "h2dp")
     plan = a_trace / "a plan.json"
     said = stripewise(*words, "-o", plan).stdout
-    assert f"bounds and proof: stripewise show '{plan}'" in said and said.count("by the model ") == 1
+    assert f"bounds and proof: stripewise show {quoted(plan)}" in said and said.count("by the model ") == 1
     assert "request model" not in said and "request model" in stripewise("show", plan).stdout
     assert "bounds and proof: -o PLAN writes them" in stripewise(*words).stdout
     # As best's: a bound is no yardstick beside simulated runs.
@@ -256,3 +263,62 @@ def test_a_plan_for_files_of_no_store_names_the_whole_command_that_works(
     assert plan.is_file()
     said = " ".join(stripewise("plan", a_trace, code=2).stderr.split())
     assert f"stripewise plan {a_trace} --cluster CLUSTER" in said and "or --store STORE" in said
+
+
+def simulated_trace(path: Path, rows: list[tuple[int, str, str, int | None, int]]) -> Path:
+    """A trace with the columns that `simulate` reads beside those that planners do."""
+    trace = write_rows(path, rows)
+    table = pq.read_table(trace / "trace.parquet")
+    for column in ("thread", "flags"):
+        table = table.append_column(column, pa.array([0] * len(rows), pa.int32()))
+    pq.write_table(table, trace / "trace.parquet")
+    return trace
+
+
+def test_processes_that_ran_one_after_another_are_simulated_so(tmp_path: Path) -> None:
+    """In `simulate` and in the runs of `plan`: a script's steps take as long as all of them, not as if side by side."""
+    cluster = tmp_path / "cluster.toml"
+    cluster.write_text("".join(TARGET.replace("hdd0", f"hdd{number}").replace("1048576", "0") for number in range(4)))
+
+    def seconds(name: str, rows: list[tuple[int, str, str, int | None, int]]) -> list[float]:
+        trace, plan = simulated_trace(tmp_path / name, rows), tmp_path / f"{name}.json"
+        stripewise("plan", trace, "--cluster", cluster, "--policy", "h2dp", "-o", plan)
+        expected = read_plan(plan).expected
+        words = ("simulate", "--trace", trace, "--cluster", cluster, "--policy", "def", "--json")
+        (row,) = json.loads(stripewise(*words).stdout)["rows"]
+        assert expected.simulated_def_s is not None and expected.simulated_io_def_s is not None
+        return [expected.simulated_def_s, expected.simulated_io_def_s, row["end_s"]]
+
+    reads = [("read", "/data/f", k * 23 % 40 * 64 * KIB, 64 * KIB) for k in range(40)]
+    alone = seconds("alone", [(0, *each) for each in reads])
+    # Between two of them another call, so that the one is over when the next begins.
+    steps = [(rank, *each) for rank in range(3) for each in [("open", "/data/f", None, 3), *reads]]
+    assert seconds("steps", steps) == pytest.approx([3 * each for each in alone], rel=1e-3)
+    beside = seconds("beside", [(rank, *reads[(k + rank) % 40]) for k in range(40) for rank in range(3)])
+    assert all(each < 2 * one for each, one in zip(beside, alone, strict=True)), (beside, alone)
+
+
+def test_a_plan_is_simulated_beside_the_default_layout_that_it_was_made_beside(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.toml"
+    cluster.write_text("".join(TARGET.replace("hdd0", f"hdd{number}").replace("1048576", "0") for number in range(4)))
+    both = [(rank, k) for k in range(40) for rank in (0, 1)]
+    reads = [(rank, "read", "/data/f", (k * 23 + rank * 7) % 40 * 64 * KIB, 64 * KIB) for rank, k in both]
+    trace, plan = simulated_trace(tmp_path / "trace", reads), tmp_path / "p.json"
+    sizes = ("--region-size", "256KiB", "--stripe-size", "32KiB")
+    stripewise("plan", trace, "--cluster", cluster, "--policy", "h2dp", *sizes, "-o", plan)
+
+    def of_default(*words: object) -> float:
+        said = stripewise("simulate", "--trace", trace, "--cluster", cluster, *words, "--json").stdout
+        rows = json.loads(said)["rows"]
+        return next(row["io_s"] for row in rows if row["policy"] == "def")
+
+    expected = read_plan(plan).expected.simulated_io_def_s
+    assert of_default("--plan", plan) == of_default("--plan", plan, *sizes) == pytest.approx(expected, rel=1e-12)
+    assert of_default("--plan", plan, "--region-size", "64MiB") == of_default("--policy", "def", *sizes[2:])
+    assert of_default("--policy", "def", "--plan", plan) == of_default("--policy", "def") != expected
+    # Plans of unlike sizes have no default layout in common; a size that was edited into no size is none.
+    other = tmp_path / "other.json"
+    other.write_text(plan.read_text().replace('"stripe_bytes": 32768', '"stripe_bytes": 65536'))
+    assert of_default("--plan", plan, "--plan", other) == of_default("--policy", "def", *sizes[:2])
+    other.write_text(plan.read_text().replace('"stripe_bytes": 32768', '"stripe_bytes": [1]'))
+    assert of_default("--plan", other) == of_default("--policy", "def", *sizes[:2])

@@ -14,9 +14,11 @@ from stripewise.cli.plan.show import _show_plan
 from stripewise.layout import JOINED_BYTES_MAX, Region, Stripes, runs_of
 from stripewise.plan import FilePlan, Plan, RegionPlan, write_plan
 from stripewise.policy import POLICIES, PlanOptions, plan_by
+from stripewise.policy.best import polish
+from stripewise.policy.best.trial import Trials
 from stripewise.policy.toolkit.build import MORE, join_runs, joined_reason
 from stripewise.workload import Workload
-from support import KIB, MIB, cluster, file_of
+from support import KIB, MIB, cluster, file_of, zipf_workload
 
 G = 4 * KIB
 
@@ -178,6 +180,23 @@ def test_def_with_regions_below_a_stripe_is_one_striped_region() -> None:
     (one, growth) = plan_by(POLICIES["def"], workload, cluster(0, 2), options).files[0].regions
     assert one.region == Region(0, 32 * MIB, (("ssd0", 8 * KIB), ("ssd1", 8 * KIB)))
     assert growth.start == 32 * MIB
+
+
+def test_best_expects_what_the_joined_regions_of_its_plan_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It simulated them before they were joined: the records took three times the I/O time, for seeks at borders."""
+    monkeypatch.setattr(polish, "IN_VAIN", 40)
+    monkeypatch.setattr(polish, "IN_VAIN_LATE", 40)
+    records = Workload((file_of([number * 64 * KIB for number in range(100)] * 4, 16 * KIB),), 1)
+    moved = replace(zipf_workload(16, 200, 64 * KIB), processes=2)
+    default = PlanOptions()
+    for workload, options in ((records, default), (moved, PlanOptions(smooth=False))):
+        on_servers = cluster(4, 2, 8 * MIB)
+        plan = plan_by(POLICIES["best"], workload, on_servers, options)
+        trials = Trials([workload], on_servers)
+        plan_def = plan_by(POLICIES["def"], workload, on_servers, default)
+        (run,), (run_def,) = (trials.run(each) for each in (plan, plan_def))
+        assert (plan.expected.simulated_s, plan.expected.simulated_def_s) == (run.seconds, run_def.seconds)
+        assert plan.expected.simulated_io_s == trials.in_flight_s(plan)
 
 
 def test_regions_that_move_in_a_later_window_stay() -> None:

@@ -138,4 +138,20 @@ def test_a_plan_without_room_for_its_moves_is_told_as_apply_tells_it(
     if is_crowded:
         # Word by word what apply says, with its cure.
         why = applied.removeprefix("stripewise: ").strip()
-        assert why.endswith("--class CLASS'") and f"'apply' cannot carry this plan out now: {why}" in planned.stderr
+        assert why.endswith("NAME --path DIR'") and f"'apply' cannot carry this plan out now: {why}" in planned.stderr
+
+
+def test_a_kept_plan_is_named_as_commands_are_told_and_goes_by_words_however_they_are_quoted(
+    labs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    one, _ = labs
+    plan = plan_of(tmp_path / "p.json", tmp_path / "one/f")
+    for spelt in ("./mix 'a b' 4", "./mix a\\ b 4", './mix "a b" "4"'):
+        said = stripewise("store", "plan", "add", one, plan, "--application", spelt, "--processes", "1").output
+        assert "kept for './mix a\\ b 4' with 1 process" in " ".join(said.split()), said
+        assert "./mix a\\ b 4" in stripewise("store", "plan", "ls", one).output
+        assert "no plan for './mix a b 4'" in " ".join(
+            stripewise("store", "plan", "rm", one, "./mix a b 4", code=2).stderr.split()
+        )
+        stripewise("store", "plan", "rm", one, spelt)
+        assert "no plans" in stripewise("store", "plan", "ls", one).output

@@ -286,7 +286,7 @@ def test_tiny_instances_come_near_the_optimum_and_never_behind_another_policy():
     for seed in range(200 if os.environ.get("STRIPEWISE_SOAK") else 20):
         workload, on, _ = tiny(seed)
         # The objective, which the bound alone tells, is found before runs are looked at.
-        expected = policy_named("best").plan(workload, on, replace(OPTIONS, time_limit_s=4.0)).expected
+        expected = policy_named("best").plan(workload, on, replace(OPTIONS, time_limit_s=1.0)).expected
         off.append(expected.objective_s / searched(workload, on))
         assert expected.proven_s <= expected.objective_s
         for name in sorted(POLICIES):

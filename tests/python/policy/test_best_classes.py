@@ -18,6 +18,8 @@ from stripewise.policy.best.regions.teams import Mix, split_bytes
 from stripewise.policy.best.trial import Trials, trial_s
 from stripewise.policy.toolkit.regions import build_regions, region_requests
 from stripewise.workload import Workload
+from stripewise.workload.describe import Description
+from stripewise.workload.generated import generated_workload
 from support import KIB, MIB, cluster, file_of, zipf_workload
 
 OPTIONS = PlanOptions(region_bytes=MIB)
@@ -133,6 +135,24 @@ def test_plans_that_cannot_be_the_quickest_are_not_run():
     first, same, hopeless = trial_s([plan] * 3, [bound_s, bound_s, 100 * bound_s], Trials([workload], on))[:, 0]
     assert first == same and hopeless == float("inf")
     assert trial_s([plan] * 2, [100 * bound_s, bound_s], Trials([workload], on))[0, 0] == first
+
+
+def test_processes_of_a_sample_begin_at_once_wherever_in_their_run_it_is_drawn():
+    """One request of each process does not tell who was over when; of a trace the same times do."""
+    on = cluster(3, 1)
+    described = Description("random", 8, ((64 * KIB, 1.0),), 16 * MIB, reads=50, writes=0, source="w.toml")
+    sample = generated_workload(described, 8)
+    assert sample.weight == 50 and sample.requests == 8
+    (file,) = sample.files
+    together = file.requests.copy()
+    together["start_ns"], together["end_ns"] = 0, 1_000_000
+    plan = policy_named("def").plan(sample, on, OPTIONS)
+
+    def seconds(workload: Workload) -> float:
+        return Trials([workload], on).run(plan)[0].seconds
+
+    assert seconds(sample) == seconds(replace(sample, files=(replace(file, requests=together),)))
+    assert seconds(replace(sample, weight=1)) > 2 * seconds(sample)
 
 
 def test_shares_below_none_as_a_solver_leaves_them_when_its_time_ends_are_none():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stripewise.cluster import Network
 from stripewise.plan import Plan
 from stripewise.plan.check import check_plan
-from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy import PlanOptions, plan_by, policy_named
 from stripewise.policy.best.best import _Search
 from stripewise.policy.best.regions.cuts import Cuts, whole_regions
 from stripewise.policy.best.regions.heads import (
@@ -253,7 +253,8 @@ def test_with_few_processes_several_hdds_share_the_tails():
     rng = np.random.default_rng(9)
     offsets = rng.integers(0, 64, 600) * MIB
     workload = Workload((file_of(offsets, rng.choice([4 * KIB, 4 * KIB, MIB], 600), size_bytes=64 * MIB),), 1)
-    plan = policy_named("best").plan(workload, cluster(2, 1, 4 * MIB), replace(OPTIONS, region_bytes=16 * MIB))
+    options = replace(OPTIONS, region_bytes=16 * MIB)
+    plan = plan_by(policy_named("best"), workload, cluster(2, 1, 4 * MIB), options)
     assert any({"hdd0", "hdd1"} <= {name for name, _ in region.stripes} for region in plan.files[0].regions[:-1])
     assert plan.expected.simulated_s < 0.7 * plan.expected.simulated_def_s
 

@@ -199,11 +199,12 @@ def test_stripes_of_a_cycle_go_to_servers_that_are_idle_and_cycles_of_which_none
 
 @pytest.mark.parametrize(("smooth", "is_fresh"), [(None, True), (False, False)])
 def test_the_bound_decides_ties_only_where_no_fresh_runs_do(smooth, is_fresh, monkeypatch):
-    slower, quicker = (SimpleNamespace(bound_s=bound_s) for bound_s in (1.0, 2.0))
+    alike = SimpleNamespace(files=(), migrations=())
+    default, slower, quicker = (SimpleNamespace(bound_s=bound_s, plan=alike) for bound_s in (9.0, 1.0, 2.0))
     chosen, calls = best_policy._Search._chosen, []
 
     def noted(self, candidates, seconds, *tie):
-        calls.append(chosen(self, [SimpleNamespace(bound_s=9.0), slower, quicker], [9.0, 1.001, 1.0], *tie))
+        calls.append(chosen(self, [default, slower, quicker], [9.0, 1.001, 1.0], *tie))
         return chosen(self, candidates, seconds, *tie)
 
     monkeypatch.setattr(best_policy._Search, "_chosen", noted)

@@ -16,7 +16,7 @@ from portfolio.judge import Piece, as_plan, fits, plan_s
 
 from stripewise.cluster import Cluster
 from stripewise.cluster.device import Device
-from stripewise.policy import PlanOptions, policy_named
+from stripewise.policy import PlanOptions, plan_by, policy_named
 from stripewise.policy.best.proven import limits
 from stripewise.policy.best.proven.duality import prices_of
 from stripewise.policy.best.proven.proof import Priced, cells_of, priced_s
@@ -192,8 +192,8 @@ def test_a_brute_force_over_tiny_instances_does_not_undercut_the_proof_and_the_p
         plans = [plan for plan in plans if fits(made, plan)]
         some = plans if SOAK or len(plans) < 300 else [plans[number] for number in rng.permutation(len(plans))[:300]]
         least = min(plan_s(made, plan, workload) for plan in some)
-        options = PlanOptions(region_bytes=MIB, time_limit_s=3.0, smooth=False)
-        plan = policy_named("best").plan(workload, on, options)
+        options = PlanOptions(region_bytes=MIB, time_limit_s=1.0, smooth=False)
+        plan = plan_by(policy_named("best"), workload, on, options)
         assert plan.expected.proven_s <= least * (1 + NS), seed
         assert fits(made, plan), seed
         off.append(plan_s(made, plan, workload) / least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,11 @@ def fusion(processes_per_node=1):
         Network(32.9e-6, 0.00112e-6, processes_per_node),
         tuple(target(f"d{number}", "hdd", 0, 6.20e-3, 0.0212e-6) for number in range(8)),
     )
+
+
+def emulated(on):
+    """The same with emulated targets, whose accesses wait for themselves."""
+    return replace(on, targets=tuple(replace(each, kind="emulated") for each in on.targets))
 
 
 def setting(M=4, N=2, **sizes):

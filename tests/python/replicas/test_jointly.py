@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica_cases import several_patterns, strided
+from replica_cases import emulated, several_patterns, strided
 from stripewise.errors import PlanError
+from stripewise.pattern.views import Views
 from stripewise.plan import dump_plan, plan_from_json
 from stripewise.plan.summary import why_left
 from stripewise.policy import POLICIES, PlanOptions
 from stripewise.replicas import Options
-from stripewise.replicas.accesses import Extent, Found
+from stripewise.replicas.accesses import Below, Extent, Found
 from stripewise.replicas.jointly import LEFT_FOR_COPIES, Wanted, plan_jointly
 from stripewise.replicas.stored import planned
 from stripewise.workload.requests import REQUEST_DTYPE, FileRequests, Workload
@@ -30,14 +31,16 @@ COLUMN = strided(4, 16 * KIB, 256 * KIB, 64)
 
 
 def run_of(*patterns):
-    """The requests of patterns of one file, one after another, and what the manager sees of them."""
+    """The requests of patterns of one file, clients beside each other, and what the manager sees of them."""
     rows = np.zeros(sum(len(each.offset) for each in patterns), REQUEST_DTYPE)
     at = 0
     for each in patterns:
         mine = rows[at : at + len(each.offset)]
         at += len(mine)
         mine["rank"], mine["write"], mine["offset"], mine["size"] = each.client, each.write, each.offset, each.size
-        mine["start_ns"] = mine["end_ns"] = each.start_ns + np.arange(len(mine))
+        for client in np.unique(each.client):
+            own = each.client == client
+            mine["start_ns"][own] = mine["end_ns"][own] = each.start_ns + np.arange(own.sum())
     end = int((rows["offset"] + rows["size"]).max())
     processes = int(rows["rank"].max()) + 1
     found = Found(tuple(patterns), (), {FILE: Extent(end, int(rows["size"][~rows["write"]].sum()))})
@@ -60,6 +63,32 @@ def test_best_takes_copies_where_these_are_quicker():
     assert made.chosen.decision.chosen and made.chosen.copied_bytes >= 4 * MIB
     alone = min(each.run_s for each in made.tried if not each.decision.chosen)
     assert made.chosen.run_s < alone / 1.5
+
+
+def test_copies_of_what_is_read_behind_views_spare_the_sieved_reads():
+    """The run has four reads of all of the file below four calls; their copies have a column in a piece each."""
+    column = strided(4, 16 * KIB, 64 * KIB, 64, base=0)
+    column = replace(column, offset=column.client * 16 * KIB + np.tile(np.arange(64) * 64 * KIB, 4))
+    sieved = replace(
+        column,
+        client=np.arange(4),
+        write=np.zeros(4, bool),
+        offset=np.zeros(4, np.int64),
+        size=np.full(4, 4 * MIB),
+    )
+    workload, found = run_of(sieved)
+    zeros = np.zeros(256, np.int64)
+    calls = Views(column.client, column.client, column.offset, column.size, zeros, zeros + 1)
+    below = Below(sieved.client, sieved.offset, sieved.size, column.client)
+    mine = replace(found, patterns=(replace(column, below=below),))
+    asked = PlanOptions(region_bytes=4 * MIB), Wanted("radar", Options())
+    on = emulated(cluster(4, 2))
+    without, made = (plan_jointly(workload, each, on, POLICIES["def"], *asked).tried for each in (
+        mine, replace(mine, views={FILE: calls})
+    ))  # fmt: skip
+    assert without[1].decision.chosen and without[1].io_s == without[0].io_s
+    # Each process reads a quarter.
+    assert made[0].io_s == without[0].io_s and made[1].io_s < 0.4 * made[0].io_s
 
 
 def test_best_makes_no_copies_where_homes_do_as_well():

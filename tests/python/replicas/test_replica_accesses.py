@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from replica_cases import emulated
 from runs import write_rows
 from stripewise.errors import UsageError
-from stripewise.pattern import report_of
-from stripewise.replicas import accesses_of, by_hand
+from stripewise.pattern import report_as_asked, report_of
+from stripewise.replicas import Setting, accesses_of, by_hand
 from stripewise.replicas.accesses import Extent
-from support import KIB, MIB
+from support import KIB, MIB, cluster
 
 #: Places of ranks that no formula gives.
 ODD = (5, 0, 11, 7, 2, 14)
@@ -54,6 +59,53 @@ def test_random_requests_follow_no_pattern(tmp_path):
     rows = [(0, "read", "/d/f", int(at) * 4 * KIB, 4 * KIB) for at in chance.permutation(3000)]
     found = found_in(tmp_path, rows)
     assert not found.patterns and {reason for _, _, reason, _ in found.without} == {"random requests follow no pattern"}
+
+
+def behind_views(place):
+    """Two ranks write 512 KiB together, by rank 0, and read 64 KiB of it each in blocks of 4 KiB, sieved."""
+    rows = [(r, "mpi_write", "/d/f", r * 256 * KIB, 256 * KIB) for r in range(2)]
+    rows += [(0, "write", "/d/f", 0, 512 * KIB)]
+    calls = len(rows)
+    for r in range(2):
+        rows += [(r, "mpi_read", "/d/f", (2 * k + r) * 4 * KIB, 4 * KIB) for k in range(16)]
+        rows += [(r, "read", "/d/f", 0, 64 * KIB), (r, "read", "/d/f", 64 * KIB, 64 * KIB)]
+    write_rows(place, rows)
+    table = pq.read_table(place / "trace.parquet")
+    start = np.arange(len(rows)) * 1000
+    for r in range(2):
+        # The ranges of a call have its times, and so have the reads that it makes.
+        start[calls + 18 * r : calls + 18 * r + 18] = (calls + r) * 1000
+    for name, times in (("start_ns", start), ("end_ns", start + 1000)):
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(times, pa.int64()))
+    pq.write_table(table, place / "trace.parquet")
+    return accesses_of(report_as_asked(place))
+
+
+def test_what_the_mpi_library_makes_of_calls_is_what_the_file_is_asked(tmp_path):
+    """Writes are those of the process that does them; reads behind views cost what their sieved reads do."""
+    found = behind_views(tmp_path / "t")
+    wrote = found.extents["/d/f"].writes
+    assert [each.tolist() for each in (wrote.client, wrote.offset, wrote.size)] == [[0], [0], [512 * KIB]]
+    (read,) = [each for each in found.patterns if each.operation == "read"]
+    assert len(read.offset) == 32 and read.below is not None
+    assert [each.tolist() for each in (read.below.client, read.below.offset, read.below.size)] == [
+        [0, 0, 1, 1], [0, 64 * KIB] * 2, [64 * KIB] * 4,
+    ]  # fmt: skip
+    where = Setting(emulated(cluster(2, 0)))
+    # Four reads of a stripe each, two on each disk, and no read for each block.
+    assert where.original_s(read) < 4 * 3e-3 + 256 * KIB * 2e-8 < where.original_s(replace(read, below=None))
+    assert {len(np.unique(read.below.call[read.client == rank])) for rank in range(2)} == {1}
+    twice = read.joined(read)
+    assert twice.below is not None and len(twice.below.size) == 8 and len(np.unique(twice.below.call)) == 4
+    assert read.joined(replace(read, below=None)).below is None
+
+
+def test_reads_behind_views_are_found_by_call(tmp_path):
+    views = behind_views(tmp_path / "t").views["/d/f"]
+    assert views.call.tolist() == [0] * 16 + [1] * 16 and views.rank.tolist() == views.call.tolist()
+    start = views.start_ns[views.first]
+    asked = np.array([start[0], start[0], start[1], start[0] - 5000])
+    assert views.call_of(np.array([0, 2, 1, 0]), asked).tolist() == [0, -1, 1, -1]
 
 
 def test_a_pattern_by_hand_deals_its_outer_loop_out_to_processes():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica_cases import columns, fusion
+from replica_cases import columns, emulated, fusion
 from stripewise.cluster import Network
 from stripewise.layout import Region
 from stripewise.model.radar import Blocks, RadarFigures, fine
@@ -24,9 +25,10 @@ TABLE_II = RadarFigures(8, 32.9e-6, 0.00112e-6, 6.20e-3, 0.0212e-6)
 
 
 def pieces(rows):
-    """Rows of client, write, server, offset, size."""
+    """Rows of client, write, server, offset, size, each a request."""
     kinds = (np.int64, bool, np.int64, np.int64, np.int64)
-    return Pieces(*(np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)))
+    columns_ = (np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
+    return Pieces(np.arange(len(rows)), *columns_)
 
 
 rows_of_pieces = st.lists(
@@ -45,16 +47,22 @@ rows_of_pieces = st.lists(
 def slowly(servers, rows):
     """The model's words in loops."""
     load, last, incoming, outgoing = defaultdict(float), {}, defaultdict(set), defaultdict(set)
-    received = defaultdict(int)
+    received, waited = defaultdict(int), defaultdict(float)
+    crowd = {server: len({row[0] for row in rows if row[2] == server}) for server in range(6)}
     for client, write, server, offset, size in rows:
         node = client // servers.processes_per_node
         before = last.get((client, server))
         skipped, startup = 0, servers.startup_s[server, int(write)]
         if before is not None and before[0] == write and offset >= before[1]:
             pages = offset // 4096 - -(-before[2] // 4096)
-            if pages <= 0 or (not write and pages * 4096 < 128 * KIB):
+            reads_on = not write and pages * 4096 < 128 * KIB and not servers.emulated[server]
+            if offset <= before[2] or ((pages <= 0 or reads_on) and not servers.emulated[server]):
                 skipped, startup = max(0, offset - before[2]), 0.0
-        load[server] += startup + (size + skipped) * servers.per_byte_s[server, int(write)]
+        if servers.emulated[server] and crowd[server] > 1:
+            startup = max(startup, servers.startup_s[server, int(write)] * (1 - 1 / crowd[server]))
+        cost = startup + (size + skipped) * servers.per_byte_s[server, int(write)]
+        load[server] += cost
+        waited[client] += cost if servers.emulated[server] else 0.0
         last[client, server] = (write, offset, offset + size)
         incoming[server].add(client)
         outgoing[node].add((client, server))
@@ -64,14 +72,16 @@ def slowly(servers, rows):
         most = max(len(outgoing[node]) for node in nodes)
         load[server] += servers.net_startup_s * (len(clients) + most - 1)
     return max(
-        max(load[server] for _, server in outgoing[node]) + count * servers.net_per_byte_s
+        max(*(load[server] for _, server in outgoing[node]), *(waited[client] for client, _ in outgoing[node]))
+        + count * servers.net_per_byte_s
         for node, count in received.items()
     )
 
 
-@given(rows_of_pieces, st.integers(1, 3))
-def test_a_slow_walk_says_the_same(rows, on_node):
-    servers = Servers.of(cluster(4, 2, network=Network(1e-5, 1e-9, on_node)))
+@given(rows_of_pieces, st.integers(1, 3), st.booleans())
+def test_a_slow_walk_says_the_same(rows, on_node, is_emulated):
+    on = cluster(4, 2, network=Network(1e-5, 1e-9, on_node))
+    servers = Servers.of(emulated(on) if is_emulated else on)
     rows.sort(key=lambda row: row[0])
     assert seconds(servers, pieces(rows)) == pytest.approx(slowly(servers, rows), rel=1e-12)
 
@@ -95,6 +105,54 @@ def test_reads_go_on_over_gaps_below_the_read_ahead_and_writes_over_none(gap, wr
     found = seconds(on, pieces([(0, write, 0, 0, 4 * KIB), (0, write, 0, (4 + gap) * KIB, 4 * KIB)]))
     read = (8 + (gap if runs == 1 else 0)) * KIB
     assert found == pytest.approx(32.9e-6 + runs * 6.20e-3 + read * 0.0212e-6 + 8 * KIB * 0.00112e-6)
+
+
+def test_reads_of_emulated_targets_wait_for_every_access_that_is_no_continuation():
+    on = fusion()
+    rows = [(0, False, 0, at * KIB, 4 * KIB) for at in (0, 4, 68, 72)]
+    alone = 32.9e-6 + 16 * KIB * (0.0212e-6 + 0.00112e-6)
+    assert seconds(Servers.of(emulated(on)), pieces(rows)) == pytest.approx(alone + 2 * 6.20e-3)
+    assert seconds(Servers.of(on), pieces(rows)) == pytest.approx(alone + 6.20e-3 + 60 * KIB * 0.0212e-6)
+
+
+def test_a_process_waits_for_each_of_its_requests_on_emulated_targets_and_several_wait_at_one_time():
+    """Four reads of 4 KiB on four servers: of one process one after another, of four beside each other; of one request
+    of 16 KiB over all four the servers work together.
+    """
+    on = Servers.of(emulated(fusion()))
+    each = 6.20e-3 + 4 * KIB * 0.0212e-6
+    one, four = (
+        [(client, False, server, 0, 4 * KIB) for server, client in enumerate(of)] for of in ([0] * 4, range(4))
+    )
+    ready = 4 * 32.9e-6 + 16 * KIB * 0.00112e-6
+    assert seconds(on, pieces(one)) == pytest.approx(4 * each + 16 * KIB * 0.00112e-6)
+    assert seconds(on, pieces(four)) == pytest.approx(32.9e-6 + each + 4 * KIB * 0.00112e-6)
+    whole = replace(pieces(one), request=np.zeros(4, np.int64))
+    assert seconds(on, whole) == pytest.approx(each + ready)
+    # Those of several sets are apart.
+    assert seconds(on, Pieces.joined([whole, whole])) == pytest.approx(2 * (each - 6.20e-3) + 6.20e-3, rel=0.1)
+
+
+def test_reads_of_an_emulated_target_go_on_the_more_seldom_the_more_processes_read_there():
+    """Two processes, each four reads of 4 KiB one behind the other: alone on a server a startup each; together two for
+    the first ones and half a one for each of the six others. Two pieces of a request on one server are one access.
+    """
+    on = emulated(fusion())
+
+    def took(servers):
+        rows = [
+            (client, False, server, (client << 20) + at * 4 * KIB, 4 * KIB)
+            for client, server in enumerate(servers)
+            for at in range(4)
+        ]
+        return seconds(Servers.of(on), pieces(rows))
+
+    rest = 32.9e-6 + 16 * KIB * (0.0212e-6 + 0.00112e-6)
+    assert took([0, 1]) == pytest.approx(6.20e-3 + rest)
+    assert took([0, 0]) == pytest.approx((2 + 6 / 2) * 6.20e-3 + rest + 32.9e-6 + 16 * KIB * 0.0212e-6, rel=1e-3)
+    rows = [(0, False, 0, 0, KIB), (0, False, 0, KIB, KIB), (1, False, 0, MIB, KIB)]
+    split = replace(pieces(rows), request=np.array([0, 0, 1]))
+    assert seconds(Servers.of(on), split) == pytest.approx(2 * 6.20e-3 + 3 * KIB * 0.0212e-6, rel=0.02)
 
 
 def test_nothing_takes_no_time():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from replica_cases import accesses, setting, strided
 from runs import write_rows
 from stripewise.cluster import Cluster, Network
+from stripewise.pattern.views import Views
 from stripewise.replicas import Options, Setting, decide
 from stripewise.replicas.accesses import Extent, Found
 from stripewise.replicas.blocks import StridedBlocks, is_divisible
@@ -240,3 +241,47 @@ def test_stale_are_the_blocks_that_a_write_touches(writes, offset, size, block):
 def test_blocks_of_marks_are_those_of_the_store():
     """docs/formats.md: 2^20 blocks at most, of 4 KiB at least."""
     assert [mark_bytes(size) for size in (0, 4096 << 20, (4096 << 20) + 1, 1 << 40)] == [4096, 4096, 8192, 1 << 20]
+
+
+def called(rows):
+    """Calls of (rank, start, end, ranges of (offset, bytes))."""
+    told = [(n, rank, *each, start, end) for n, (rank, start, end, ranges) in enumerate(rows) for each in ranges]
+    return Views(*(np.array(column, np.int64) for column in zip(*told, strict=True)))
+
+
+def as_rows(made):
+    return [tuple(each) for each in made[["rank", "start_ns", "end_ns", "offset", "size"]].tolist()]
+
+
+def test_a_call_behind_a_view_that_copies_serve_makes_no_sieved_reads():
+    column = copy_of(StridedBlocks(0, 4 * KIB, ((16 * KIB, 8),)))
+    program = requests([(0, "read", 0, 128 * KIB), (0, "read", 0, 128 * KIB), (1, "read", 0, 128 * KIB)])
+    program["start_ns"], program["end_ns"] = [1000, 3000, 1000], [2000, 4000, 2000]
+    mine = [(k * 16 * KIB, 4 * KIB) for k in range(8)]
+    # The second call wants bytes that no copy has: all of it is the MPI library's, and so is what rank 1 has in none.
+    views = called([(0, 900, 2100, mine), (0, 2900, 4100, [*mine, (5 * KIB, KIB)])])
+    plain, ours = served(program, [column]), served(program, [column], views)
+    assert len(plain.file) == 3 and not len(plain.containers[0])
+    assert as_rows(ours.file) == [(0, 3000, 4000, 0, 128 * KIB), (1, 1000, 2000, 0, 128 * KIB)]
+    # What lies side by side in the copy is one read.
+    assert as_rows(ours.containers[0]) == [(0, 900, 2100, 0, 32 * KIB)]
+    # Apart there, they are read one after another.
+    apart = called([(0, 900, 2100, mine[::2])])
+    assert as_rows(served(program, [column], apart).containers[0]) == [
+        (0, 900 + 300 * k, 1200 + 300 * k, 8 * KIB * k, 4 * KIB) for k in range(4)
+    ]
+
+
+def test_calls_that_are_the_mpi_library_s_make_the_reads_that_they_made():
+    program = requests([(0, "read", 0, 128 * KIB)])
+    mine = [(k * 32 * KIB, 2 * KIB) for k in range(4)]
+    views = called([(0, 0, 1, mine)])
+    # Pieces below 4 KiB, homes, copies that the run has made stale, and calls behind the end of a cut run.
+    small = copy_of(StridedBlocks(0, 4 * KIB, ((32 * KIB, 4),)))
+    assert len(served(program, [small], views).file) == 1
+    large = called([(0, 0, 1, [(k * 32 * KIB, 4 * KIB) for k in range(4)])])
+    assert len(served(program, [small], large).file) == 0
+    wrote = np.concatenate([program, requests([(1, "write", 0, KIB)])])
+    assert len(served(wrote, [replace(small, on_write="invalidate")], large).file) == 2
+    late = called([(0, 5, 6, [(k * 32 * KIB, 4 * KIB) for k in range(4)])])
+    assert not len(served(program, [small], late).containers[0])

@@ -67,14 +67,14 @@ def timed(trace, request_ns):
         (1_000_000, None),
         (
             9_000_000,
-            "the model says 0.278 s: it has servers read on over gaps below 128 KiB, which emulated devices and some "
-            "disks do not: the model is off. Time the program with copies",
+            "the model says 0.278 s: it has servers read on over gaps below 128 KiB, which some disks do not: the "
+            "model is off. Time the program with copies",
         ),
     ],
 )
 def test_a_run_whose_reads_contradict_the_model_is_told(columns, request_ns, told):
     said = what_if(timed(columns, request_ns))
-    assert "\nthe model's seconds rank replicas; those of a run are simulated by " in said.stdout
+    assert "\nthe model's seconds, building's among them, rank replicas; " in said.stdout
     assert (told in said.stderr) if told else "the model" not in said.stderr
 
 

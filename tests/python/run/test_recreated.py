@@ -102,6 +102,14 @@ def test_a_name_without_a_number_is_not_one_of_a_numbered_series() -> None:
     assert matches(glob, "/d/q15.dat") and not matches(glob, "/d/quite-different.dat")
 
 
+def test_a_byte_that_is_not_utf8_is_one_in_a_glob_as_it_is_in_the_name(tmp_path: Path) -> None:
+    (tmp_path / "ck\udc801.h5").touch()
+    (tmp_path / "ck\udc802.h5").touch()
+    path = f"{tmp_path}/ck\\x802.h5"
+    assert names_beside([path], {}) == {path, path.replace("2.h5", "1.h5")}
+    assert globs_of([path], names_beside([path], {}), {}) == {f"{tmp_path}/ck?[0-9]*.h5": path}
+
+
 def test_a_directory_that_is_gone_has_no_names(tmp_path: Path) -> None:
     assert names_beside([str(tmp_path / "gone" / "ck1")], {}) == set()
 

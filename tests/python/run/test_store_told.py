@@ -30,6 +30,15 @@ def test_a_program_that_leaves_no_file_names_the_store_s_file_and_its_globs(tmp_
     assert "new files get regions of 64.0 MiB, laid out as def; plans may lay out each region for itself" in said, said
 
 
+def test_a_store_that_takes_no_new_file_says_so(tmp_path: Path) -> None:
+    stripewise("init", "--emulate", tmp_path / "lab")
+    toml = tmp_path / "lab/store/store.toml"
+    text = toml.read_text()
+    toml.write_text(text[: text.index("[[rule]]")])
+    said = stripewise("store", "info", tmp_path / "lab/store").stdout
+    assert "no new file goes into the store: no [[rule]] of store.toml manages any" in said and "0 rule(s):" not in said
+
+
 def test_a_run_on_a_store_whose_targets_are_all_away_says_so(tmp_path: Path) -> None:
     stripewise("init", "--emulate", tmp_path / "lab")
     assert "are away" not in stripewise("run", "--store", tmp_path / "lab/store", "--", "true").stderr

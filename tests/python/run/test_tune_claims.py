@@ -18,7 +18,7 @@ import pytest
 from stripewise.cli.run import tune as verb
 from stripewise.cluster import Cluster
 from stripewise.errors import NoSpaceError
-from stripewise.layout import Region, Stripes
+from stripewise.layout import GIVEN, Layout, Region, Stripes
 from stripewise.moving import plan_applier
 from stripewise.moving.mover_session import Moved
 from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
@@ -103,6 +103,20 @@ def test_simulated_seconds_stand_beside_the_measured_ones(capsys: pytest.Capture
     assert "simulated I/O" not in claimed(capsys, layout("def", 4.0, 4.01), layout("h2dp", 1.0, 1.1))
 
 
+def test_simulated_seconds_are_those_of_the_sentence_and_other_runs_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def simulated(name: str, io_s: float, def_s: float, *seconds: float) -> Repeated:
+        plan = replace(PLAN, policy=name, expected=replace(SIMULATED, simulated_io_s=io_s, simulated_io_def_s=def_s))
+        return Repeated(plan, tuple(Measured(name, 2.0, None, each, each, {}, None) for each in seconds))
+
+    layouts = simulated("def", 12.0, 12.0, 4.0, 4.01), simulated("h2dp", 5.0, 11.9, 2.0, 2.01)
+    said = claimed(capsys, *layouts, simulated("best", 1.0, 9.07, 1.0, 1.01))
+    assert "simulated I/O, s 9.07 5.00 1.00" in said and "simulated were 9.07 s" in said, said
+    assert "note: simulated I/O of h2dp is of the run that it was planned from, in which that of def is 11.90 s" in said
+    assert said.count("planned from") == 1
+
+
 def test_an_expectation_outside_of_the_measured_interval_is_explained_by_the_seconds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -168,10 +182,10 @@ def test_files_that_go_back_to_another_layout_than_the_winner_s_are_told_with_wh
     store: Any = SimpleNamespace(root=Path("/store"), files=list, config=SimpleNamespace(rules=rules))
     default = lying("def", MIB, (0, MIB, (("a", MIB),)))
     assert (
-        where_back(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, default)
+        where_back(store, {"/f": Layout((Region(0, MIB, (("a", MIB),)),))}, default)
         == "the files go back to their former layout"
     )
-    before = {"/f": (Region(0, MIB, (("b", MIB),)),)}
+    before = {"/f": Layout((Region(0, MIB, (("b", MIB),)),))}
     assert where_back(store, before, default) == (
         "the files go back to their former layout, which is not def (/f); to give it to one: stripewise store "
         "set-layout /f --layout def; to give it to new files: stripewise store template rm /store '/*'"
@@ -184,14 +198,15 @@ def test_files_that_go_back_to_another_layout_than_the_winner_s_are_told_with_wh
 def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("stripewise.run.put_back.lay_out", lambda *_, **__: SimpleNamespace(signal=2))
-    file = SimpleNamespace(path="/f", size=MIB)
-    lies = SimpleNamespace(regions=(Region(0, MIB, (("b", MIB),)),))
+    file = SimpleNamespace(spelled="/f", size=MIB)
+    lies = Layout((Region(0, MIB, (("b", MIB),)),))
+    own = SimpleNamespace(default_layout="def", layout=lambda name: lies)
     store: Any = SimpleNamespace(
-        root=Path("/store"), files=lambda: [file], resolve=lambda path: "id", layout=lambda identity: lies
+        root=Path("/store"), files=lambda: [file], resolve=lambda path: "id", layout=lambda identity: lies, config=own
     )
     said: list[str] = []
     show = Shown(said.append, print, lambda _: contextlib.nullcontext(lambda done, total: None))
-    put_back_or_tell(store, {"/f": (Region(0, MIB, (("a", MIB),)),)}, replace(PLAN, policy="def"), show)
+    put_back_or_tell(store, {"/f": Layout((Region(0, MIB, (("a", MIB),)),))}, replace(PLAN, policy="def"), show)
     assert said[0] == "moving the files back to their former layout" and len(said) == 2
     assert (
         "not all files are back (stopped by a signal): 1 of 1 file(s) have another layout, /f among them; to put them "
@@ -201,7 +216,7 @@ def test_where_files_cannot_go_back_one_line_has_the_command(monkeypatch: pytest
     assert said[1].endswith(f"stripewise apply {left} --store /store --no-templates")
     assert read_plan(left).files[0].layout == (Region(0, MIB, (("a", MIB),)),)
     said.clear()
-    put_back_or_tell(store, {"/f": lies.regions}, replace(PLAN, policy="best"), show)
+    put_back_or_tell(store, {"/f": lies}, replace(PLAN, policy="best"), show)
     assert said == ["the files have their former layout: nothing to put back"]
     there = standing(store, lying("best", MIB, (0, MIB, (("b", MIB),))))
     assert there == (
@@ -285,12 +300,12 @@ def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch
     here, wanted = ((Region(0, MIB, ((a, 65536), (b, 65536))),) for a, b in ("ba", "ab"))
     store: Any = SimpleNamespace(root=Path("/store"), layout=lambda _: SimpleNamespace(regions=here))
     with pytest.raises(NoSpaceError, match="It lies in these stripes already, begun at another target"):
-        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", wanted, 0)])
+        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", wanted, 0, GIVEN)])
     with pytest.raises(NoSpaceError) as error:
-        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB)])
+        plan_applier.lay_out(store, [plan_applier.Wanted("/f", "id", (), MIB, GIVEN)])
     told = str(error.value)
     assert told.startswith(f"/f: {said}. Remove other files. Where this one takes the room, take it out with")
-    assert told.endswith("or add a target: 'stripewise store add /store NAME --path DIR --class CLASS'")
+    assert told.endswith("or add a target: 'stripewise store add /store NAME --path DIR'")
     assert "(" not in told and "free some space" not in told
 
 

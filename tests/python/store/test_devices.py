@@ -12,7 +12,7 @@ import pytest
 
 from stripewise.cluster import Target
 from stripewise.cluster.calibration import Calibration, Fit
-from stripewise.devices import Disk, Place, System, find, shared
+from stripewise.devices import System, find, shared
 from stripewise.devices.mounts import holding, mounts_in
 from stripewise.moving import retarget
 from stripewise.setup.classes import Decided, decide
@@ -286,20 +286,14 @@ def test_of_directories_on_one_device_those_that_are_no_emulated_targets_are_tol
     assert on_one_device([replace(each, kind="emulated") for each in made]) == []
 
 
-def test_a_new_target_takes_the_figures_of_one_on_its_own_device_before_those_of_its_class(monkeypatch) -> None:
-    disks = {"/a": "sda", "/b": "sdb", "/c": "sdb", "/new": "sdb", "/apart": "sdc"}
+def test_a_new_target_is_like_others_where_these_are_emulated_and_else_itself() -> None:
+    kinds = (("a", "hdd"), ("b", "ssd"), ("c", "ssd"))
+    made = [Target(name, klass, "emulated", Path(f"/{name}"), 0, 0.0, 0.0, 0.0, 0.0) for name, klass in kinds]
 
-    def place(path: Path) -> Place:
-        return Place(path, None, "", (Disk(disks[str(path)], "", None),))
-
-    monkeypatch.setattr(retarget, "find", place)
-    kinds = (("a", "ssd"), ("b", "hdd"), ("c", "ssd"))
-    made = [Target(name, klass, "dir", Path(f"/{name}"), 0, 0.0, 0.0, 0.0, 0.0) for name, klass in kinds]
-
-    def taken(*targets: Target, path: str = "/new") -> str:
+    def taken(klass: str | None, *targets: Target) -> str | None:
         store: Any = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(active=targets)))
-        return retarget.model_for(store, "ssd", None, Path(path)).name
+        model = retarget.model_for(store, klass, None)
+        return None if model is None else model.name
 
-    assert taken(*made) == "c" and taken(*made[:2]) == "b" and taken(*made, path="/apart") == "a"
-    # An emulated device is not that of its directory.
-    assert taken(made[0], *(replace(each, kind="emulated") for each in made[1:])) == "a"
+    assert taken("ssd", *made) == "b" and taken("swd", *made) == "a" and taken(None, *made) == "a"
+    assert taken("ssd", *made[:2], replace(made[2], kind="dir")) is None

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stripewise.errors import StoreError
-from stripewise.store.globs import default_manage, escape, manage_globs, matches, template_globs, template_rank
+from stripewise.store.globs import (
+    default_manage,
+    escape,
+    manage_globs,
+    matches,
+    template_globs,
+    template_rank,
+    without_directory,
+)
 
 
 @pytest.mark.parametrize("place", ["/dev/shm/data", "/dev/shm/*.h5", "/proc", "/sys/kernel"])
@@ -38,6 +46,8 @@ def test_names_that_only_begin_alike_are_managed():
         ("/a/**/x", "/a/x", True),
         ("/a/**/x", "/a/b/c/x", True),
         ("/a/?[0-9]", "/a/b7", True),
+        ("/a/?", "/a/\\xff", True),
+        ("/a/[\\]xff", "/a/\\xff", True),
         ("/a/?", "/a/", False),
         ("/a/[!x]", "/a/b", True),
         ("/a/[!x]", "/a/x", False),
@@ -63,3 +73,19 @@ def test_an_escaped_path_means_itself_and_nothing_else(name: str, other: str) ->
     assert matches(escape(path), path)
     assert matches(escape(path), f"/a/{other}") == (name == other)
     assert template_rank(escape(path)) == (0, 0)
+
+
+def test_an_escaped_byte_that_is_not_utf8_may_be_any_for_a_file_of_rules_holds_none():
+    glob = escape("/a/b\udcff*")
+    assert glob == "/a/b?[*]" and matches(glob, "/a/b\udcff*") and not matches(glob, "/a/bc")
+
+
+def test_a_pattern_in_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    there = [f"{tmp_path}/data", f"{tmp_path}/data/*.h5", f"{tmp_path}/**", f"{tmp_path}/out", f"{tmp_path}/d*/x/*.h5"]
+    assert without_directory(manage_globs(there)) == []
+    for missing, place in (("dtaa/*.h5", "dtaa"), ("dtaa/x/**", "dtaa/x"), ("dtaa/out", "dtaa")):
+        said = without_directory(manage_globs([*there, f"{tmp_path}/{missing}"]))
+        assert [text.split(";")[0] for text in said] == [
+            f"{tmp_path}/{missing}: no file goes into the store by it until there is a directory {tmp_path}/{place}"
+        ]

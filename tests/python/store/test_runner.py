@@ -150,12 +150,16 @@ def test_overlapping_requests_are_in_flight_once():
 
 
 def test_sizes_in_words():
-    assert [parse_size(t) for t in ("4096", "64K", "64KiB", "1.5MiB", "2 GiB", "1kB")] == [
-        4096, 65536, 65536, 1572864, 2 << 30, 1000,
+    assert [parse_size(t) for t in ("4096", "64K", "64KiB", "1.5MiB", "2 GiB", "1kB", "1TB")] == [
+        4096, 65536, 65536, 1572864, 2 << 30, 1000, 10**12,
     ]  # fmt: skip
     for bad in ("", "x", "-1", "1QiB", "1e9", "9" * 30, "\u0665K"):
         with pytest.raises(UsageError, match="--region-size"):
             parse_size(bad, "--region-size")
+    with pytest.raises(UsageError, match=r"TiB .*, or kB, MB, GB or TB"):
+        parse_size("1QiB")
+    with pytest.raises(UsageError, match="'64Mb' has a unit of bits; write 64MB for bytes"):
+        parse_size("64Mb")
     assert format_size(1536) == "1.5 KiB"
 
 

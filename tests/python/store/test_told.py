@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stripewise.cli.moving.mover import _copied_text
 from stripewise.store import Store
 from stripewise.store.traced import plain_advice
+from stripewise.units import quoted
 from support import zipf_workload
 from test_cli import stripewise
 
@@ -81,7 +86,11 @@ def test_a_mover_tells_what_it_has_moved_in_all_windows() -> None:
     assert _copied_text(ended) == "2 move(s), 32.0 MiB in all"
     going = {"alive": True, "done_bytes": 1 << 20, "total_bytes": 4 << 20, "moves": 2, "moved_bytes": 32 << 20}
     assert _copied_text(going) == "1.0 MiB of 4.0 MiB copied in this window, 2 move(s), 32.0 MiB in all"
-    assert _copied_text({"alive": True, "done_bytes": 5, "total_bytes": 9}) == "5 B of 9 B copied"
+    # What brings files to where a plan with windows begins is no move of the plan's table.
+    for first, which in ((1, "1 of them "), (2, "")):
+        told = f"2 move(s), {which}to where the plan begins, 32.0 MiB in all"
+        assert _copied_text({**ended, "first_moves": first}) == told
+    assert _copied_text({"alive": True, "done_bytes": 5, "total_bytes": 9}) == "5 B of 9 B lie where they should"
 
 
 def test_printed_commands_are_whole_where_paths_have_spaces(tmp_path: Path) -> None:
@@ -102,7 +111,22 @@ def test_printed_commands_are_whole_where_paths_have_spaces(tmp_path: Path) -> N
     ]
     assert len(commands) > 5
     for each in commands:
-        assert "a b" not in re.sub(r"'[^']*a b[^']*'", "", each), each
+        assert "a b" not in each, each
+    # Some stand in quotes themselves, so these are no quotes of a word.
+    assert any(f"'stripewise store drain {tmp_path}/a\\ b/store hdd0'" in text for text in told), told
+
+
+@given(st.text("ab/ '\"\\$`*?[]()#~&;-é", max_size=6))
+def test_a_told_word_is_what_it_was_in_a_shell(text: str) -> None:
+    assert shlex.split(quoted(text), posix=True) == [text]
+    assert "'" not in quoted(text) or not text or {*text} & {*"*?[]'\"\\$`!"}
+
+
+@pytest.mark.parametrize("text", ["a\nb", "\udcff", "a'b\\c\u200b\td", "\xa0f", "\udc80e\x01"])
+def test_a_told_word_shows_what_has_no_sign_and_bash_reads_it(text: str) -> None:
+    assert quoted(text).isprintable()
+    read = subprocess.run(["bash", "-c", f"printf %s {quoted(text)}"], check=True, capture_output=True).stdout
+    assert os.fsdecode(read) == text
 
 
 def test_undo_of_a_managed_file_names_that_file(lab: Path) -> None:

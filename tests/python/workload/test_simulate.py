@@ -238,7 +238,9 @@ def test_of_a_trace_the_io_alone_is_compared_as_plan_does_it_and_the_run_beside_
     assert base["times_def"] == 1 and row["times_def"] == expected.simulated_gain != row["io_times_def"]
     shown = " ".join(said(*words).split())
     assert "I/O times def: by the time with reads under way and that with writes, added, as plan" in shown
-    assert "run times def: by the whole run, in which reads beside writes count once, and pauses count, all" in shown
+    assert (
+        "run times def: by the whole run, in which reads beside writes count once, and pauses count, processes" in shown
+    )
     assert "of reads and of writes from first to last" in shown
     # The runs that plans are made by know no open loop, no read-ahead, and no description.
     load, _ = toml(tmp_path)

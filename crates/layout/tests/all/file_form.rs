@@ -3,8 +3,8 @@
 use crate::common::{layout, regions};
 use proptest::prelude::*;
 use stripewise_layout::{
-    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, OnWrite, Placement, Region, Replica,
-    ReplicaOffset, Span, Stripe, View, stamp,
+    Dim, GRANULE, Layout, LayoutError, Logical, MAX_LOGICAL, MAX_TARGETS, MovePhase, ORIGINAL, ObjectOffset, OnWrite, Origin, Placement, Region,
+    Replica, ReplicaOffset, Span, Stripe, View, stamp,
 };
 
 fn reseal(bytes: &mut [u8]) {
@@ -33,7 +33,8 @@ fn full() -> impl Strategy<Value = Layout> {
                 on_write: OnWrite::Update,
                 regions: rows,
             };
-            let mut layout = Layout { generation, file_id, regions, replicas: vec![replica], ..Layout::default() };
+            let origin = [Origin::Unknown, Origin::Own, Origin::Given, Origin::Drained][generation as usize % 4];
+            let mut layout = Layout { generation, file_id, origin, regions, replicas: vec![replica], ..Layout::default() };
             match phase {
                 1 => (layout.pending, layout.phase, layout.span) = (moved, MovePhase::Copying, Span::to_end(0)),
                 2 => (layout.retired, layout.phase, layout.span) = (moved, MovePhase::Punching, Span::to_end(0)),
@@ -238,15 +239,22 @@ fn the_header_is_the_one_drawn_in_the_formats_document() {
     let mut layout = one(stripes(&[(0, 65_536), (3, 65_536)]));
     layout.generation = 5;
     layout.file_id = [6, 7];
-    let bytes = layout.encode().unwrap();
+    layout.origin = Origin::Drained;
+    let mut bytes = layout.encode().unwrap();
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!(&bytes[..8], b"SWLAYOUT");
-    assert_eq!([8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104].map(u32_at), [2, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7]);
+    assert_eq!([8, 16, 24, 32, 44, 48, 64, 72, 76, 96, 104, 112].map(u32_at), [2, 236, 5, 1, 1, 2, 1, 0, 4, 6, 7, 3]);
     // Region, placement (cycle of 2^17; flags: equal, width 2^16, cycle 2^17), stripes, one index entry.
     assert_eq!(bytes.len(), 128 + 32 + 24 + 48 + 4);
     assert_eq!(u32_at(128 + 24), 1);
     assert_eq!([160, 172, 180].map(u32_at), [131_072, 2, 1 | 16 << 8 | 17 << 16]);
     assert_eq!([184, 200, 208, 216, 224, 232].map(u32_at), [65_536, 0, 65_536, 65_536, 3, 0]);
+    for (at, unknown) in [(112, 4), (113, 1), (116, 1), (120, 1), (127, 1)] {
+        let known = std::mem::replace(&mut bytes[at], unknown);
+        reseal(&mut bytes);
+        assert!(matches!(View::parse(&bytes), Err(LayoutError::Header { .. })), "byte {at}");
+        bytes[at] = known;
+    }
 }
 
 #[test]

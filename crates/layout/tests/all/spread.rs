@@ -4,7 +4,7 @@
 use crate::common::TARGETS;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stripewise_layout::{GRANULE, Layout, Placement, Region, Spread, Stripe, View};
+use stripewise_layout::{GRANULE, Layout, Origin, Placement, Region, Spread, Stripe, View};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -23,6 +23,22 @@ fn new_file(template: &[u8], room: &[u64], chance: Option<u64>) -> Vec<u8> {
             let mut bytes = vec![0; spread.bytes()];
             spread.encode(&mut bytes);
             bytes
+        }
+    }
+}
+
+#[test]
+fn a_new_file_has_the_origin_of_its_template() {
+    let stripes: Vec<_> = (0..3).map(|target| Stripe { target, width_bytes: 64 * KIB }).collect();
+    for origin in [Origin::Unknown, Origin::Own, Origin::Given, Origin::Drained] {
+        let region = Region { start: 0, len: 48 * MIB, generation: 0, placement: Placement::Striped(stripes.clone()) };
+        let template = Layout { regions: vec![region], origin, ..Layout::default() }.encode().unwrap();
+        for room in [[1 << 40, 1 << 40, 1 << 40], [1 << 40, 1 << 30, 1 << 33]] {
+            let made = new_file(&template, &room, Some(u64::MAX));
+            assert_ne!(made, template);
+            let made = Layout::decode(&made).unwrap();
+            assert_eq!(made, Layout::decode(&made.encode().unwrap()).unwrap());
+            assert_eq!(made.origin, origin);
         }
     }
 }

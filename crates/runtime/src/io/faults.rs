@@ -5,6 +5,7 @@ use crate::base::log;
 use crate::base::sys::Errno;
 use crate::file::File;
 use core::sync::atomic::{AtomicU64, Ordering};
+use stripewise_layout::Origin;
 use stripewise_target::kind::MAX_TARGETS;
 use stripewise_target::text::FixedText;
 
@@ -14,6 +15,9 @@ static FULL: [AtomicU64; MAX_TARGETS / 64] = [const { AtomicU64::new(0) }; MAX_T
 /// True whether the other targets are full or not: to look would take calls that a program's write must not wait for.
 const WITHOUT_ROOM: &[u8] =
     b"; 'store rebalance' helps where another target has room, else remove files or 'store add' a target: see 'stripewise store df ";
+/// The same of a file that somebody laid out: as long as the template is there, the next one lies as it does.
+const WITHOUT_ROOM_WHERE_GIVEN: &[u8] =
+    b"; set-layout, a template ('store template ls') or a plan laid the file out: 'store set-layout' and 'store rebalance --all' help where another target has room, else remove files or 'store add' a target: see 'stripewise store df ";
 
 /// Takes note of an error of a call on an object.
 #[cold]
@@ -25,7 +29,8 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
             return;
         }
         let what: &[u8] = if errno.0 == libc::EDQUOT { b" has no room left for this user, whose quota is full" } else { b" has no room left" };
-        return say(file, target, None, what, WITHOUT_ROOM);
+        let is_given = file.current().is_ok_and(|layout| matches!(layout.view.origin(), Origin::Given | Origin::Drained));
+        return say(file, target, None, what, if is_given { WITHOUT_ROOM_WHERE_GIVEN } else { WITHOUT_ROOM });
     }
     if !matches!(errno.0, libc::EIO | libc::ENXIO | libc::ENODEV | libc::ESTALE | libc::EREMOTEIO | libc::ETIMEDOUT | libc::ENOTCONN | libc::EUCLEAN)
     {
@@ -51,6 +56,14 @@ fn say(file: &'static File, target: u32, errno: Option<Errno>, what: &[u8], cure
     if let Some(errno) = errno {
         text.push_decimal(errno.0 as u64);
     }
-    text.push(cure).push(store.path()).push(b"'");
+    text.push(cure);
+    // A word of a shell, which stands in quotes itself.
+    for byte in store.path() {
+        if !(byte.is_ascii_alphanumeric() || *byte >= 128 || b"@%+=:,./_-".contains(byte)) {
+            text.push(b"\\");
+        }
+        text.push(core::slice::from_ref(byte));
+    }
+    text.push(b"'");
     log::say(text.as_bytes(), config.path);
 }

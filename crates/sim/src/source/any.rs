@@ -81,6 +81,13 @@ impl Source for Workload {
         }
     }
 
+    fn ended(&self) -> &[u32] {
+        match self {
+            Workload::Generated(generator) => generator.ended(),
+            Workload::Traced(traced) => traced.ended(),
+        }
+    }
+
     #[inline]
     fn next(&mut self, process: u32) -> Result<Option<Request>, Error> {
         match self {

@@ -1,6 +1,7 @@
 //! Requests that are there already, as tables of rows: what a planner holds in its hands and wants to see run.
 
 use super::ROW_BYTES;
+use super::turns::{Life, Turns};
 use crate::{Error, Request, Source, Start};
 use std::collections::BTreeMap;
 
@@ -12,10 +13,13 @@ struct Row {
     request: Request,
 }
 
-/// Processes by their rank, each with its requests in the order of their times; a closed loop that keeps the times between them.
+/// Processes by their rank, each with its requests in the order of their times; a closed loop that keeps the times between them. A process that began when
+/// others were over waits for these ([`super::turns`]); the others begin at once.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     processes: Vec<Vec<Request>>,
+    /// In the order in which they ended.
+    ended: Vec<u32>,
     requests: u64,
 }
 
@@ -48,9 +52,28 @@ impl Listed {
                 }
             }
         }
-        let processes: Vec<Vec<Request>> = ranks.into_values().map(|rows| in_turn(rows, most)).collect();
+        // Also those that are not kept: who came after them came after all of the process.
+        let life = |row: &Row| Life { start_ns: row.start_ns, end_ns: row.end_ns };
+        let lives: Vec<Life> = ranks.values().filter_map(|rows| rows.iter().map(life).reduce(Life::and)).collect();
+        let turns = Turns::of(&lives);
+        let mut processes: Vec<Vec<Request>> = ranks.into_values().map(|rows| in_turn(rows, most)).collect();
+        for (requests, start) in processes.iter_mut().zip(&turns.starts) {
+            if let (Some(first), Some(start)) = (requests.first_mut(), start) {
+                first.start = *start;
+            }
+        }
         let requests = processes.iter().map(|each| each.len() as u64).sum();
-        Ok(Self { processes, requests })
+        Ok(Self { processes, ended: turns.ended, requests })
+    }
+
+    /// The same requests, all processes begun at once: of a sample the times do not tell who was over when.
+    #[must_use]
+    pub fn at_once(mut self) -> Self {
+        self.ended.clear();
+        for first in self.processes.iter_mut().filter_map(|requests| requests.first_mut()) {
+            first.start = Start::After(0);
+        }
+        self
     }
 
     /// Requests in all.
@@ -99,6 +122,10 @@ impl Source for ListedRun<'_> {
         self.at.len() as u32
     }
 
+    fn ended(&self) -> &[u32] {
+        &self.listed.ended
+    }
+
     fn next(&mut self, process: u32) -> Result<Option<Request>, Error> {
         let process = process as usize;
         let (Some(requests), Some(at)) = (self.listed.processes.get(process), self.at.get_mut(process)) else { return Ok(None) };
@@ -139,6 +166,24 @@ mod tests {
             found,
             [vec![request(0, false, 8, 8, 0), request(1, true, 4, 4, 0), request(0, true, 0, 8, 20)], vec![request(1, false, 16, 4, 0)]]
         );
+    }
+
+    #[test]
+    fn processes_that_ran_one_after_another_do() {
+        let table = [row(0, 10, 7, false, 0, 8), row(5, 20, 3, false, 0, 8), row(15, 40, 5, true, 0, 8), row(50, 60, 1, true, 0, 8)];
+        let behind = |over, think_ns| Start::Behind { over, think_ns };
+        // By rank: 1 came behind all others, 3 beside 7, 5 behind 7.
+        let listed = Listed::new([&table.concat()[..]], 10).unwrap();
+        assert_eq!(listed.begin().ended(), [3, 1, 2, 0]);
+        let firsts = |listed: Listed| all(listed).iter().map(|each| each[0].start).collect::<Vec<_>>();
+        assert_eq!(firsts(listed.clone()), [behind(3, 10), Start::After(0), behind(1, 5), Start::After(0)]);
+        let listed = listed.at_once();
+        assert!(listed.begin().ended().is_empty());
+        assert_eq!(firsts(listed), [Start::After(0); 4]);
+        // Also of requests that are left out a process is not over before the last.
+        let (first, second) = ([row(0, 1, 0, false, 0, 8), row(8, 9, 0, false, 0, 8)].concat(), row(5, 6, 1, false, 0, 8));
+        let table = [first, second].concat();
+        assert_eq!(firsts(Listed::new([&table[..]], 1).unwrap()), [Start::After(0); 2]);
     }
 
     #[test]

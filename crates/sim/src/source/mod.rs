@@ -9,6 +9,7 @@ mod sample;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod turns;
 mod zipf;
 
 pub use any::Workload;

@@ -3,23 +3,29 @@
 
 use stripewise_sim::{Error, Report, Request, Scenario, Source, Start, simulate, simulate_by_events};
 
-/// Requests from lists, one list per process.
+/// Requests from lists, one list per process; those who wait for others wait for the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct Lists {
     pub lists: Vec<Vec<Request>>,
     pub next: Vec<usize>,
+    pub ended: Vec<u32>,
 }
 
 impl Lists {
     pub fn new(lists: Vec<Vec<Request>>) -> Self {
         let next = vec![0; lists.len()];
-        Lists { lists, next }
+        let ended = (0..lists.len() as u32).collect();
+        Lists { lists, next, ended }
     }
 }
 
 impl Source for Lists {
     fn processes(&self) -> u32 {
         self.lists.len() as u32
+    }
+
+    fn ended(&self) -> &[u32] {
+        &self.ended
     }
 
     fn next(&mut self, process: u32) -> Result<Option<Request>, Error> {

@@ -57,19 +57,24 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Requests of a few processes, in sequence or not; open loops, or closed ones with barriers.
+/// Requests of a few processes, in sequence or not; open loops, or closed ones with barriers, or with processes that wait for earlier ones to be over.
 fn requests() -> impl Strategy<Value = Vec<Vec<Request>>> {
     let one = (any::<bool>(), any::<bool>(), 0..300_000u64, 1..60_000u64, 0..8u64, 0..30_000u64);
-    (any::<bool>(), prop::collection::vec(prop::collection::vec(one, 0..25), 0..5)).prop_map(|(open, processes)| {
-        let list = |rows: Vec<(bool, bool, u64, u64, u64, u64)>| {
+    let behind = prop::collection::vec((0..6u32, 0..50_000u64), 5);
+    (0..3u32, prop::collection::vec(prop::collection::vec(one, 0..25), 0..5), behind).prop_map(|(loops, processes, behind)| {
+        let open = loops == 0;
+        let list = |number: u32, rows: Vec<(bool, bool, u64, u64, u64, u64)>| {
             let (mut next, mut at) = (0, 0);
             let mut out = Vec::new();
             for (writes, continues, offset, bytes, kind, ns) in rows {
                 let offset = if continues && next < 300_000 { next } else { offset };
                 at += ns;
+                let (over, think_ns) = behind[number as usize];
                 let start = if open {
                     Start::At(at)
-                } else if kind == 0 {
+                } else if loops == 1 && out.is_empty() && (1..=number).contains(&over) {
+                    Start::Behind { over, think_ns }
+                } else if loops == 2 && kind == 0 {
                     Start::Barrier(ns)
                 } else {
                     Start::After(ns)
@@ -79,7 +84,7 @@ fn requests() -> impl Strategy<Value = Vec<Vec<Request>>> {
             }
             out
         };
-        processes.into_iter().map(list).collect()
+        (0..).zip(processes).map(|(number, rows)| list(number, rows)).collect()
     })
 }
 
@@ -142,6 +147,39 @@ fn one_request_alone_takes_its_longest_access_and_that_is_its_bound() {
     assert_eq!((report.sub_requests, report.requests), (4, 1));
     assert!((report.seconds - (0.003 + 65536.0 * 1e-8)).abs() < 1e-12);
     assert!((report.bound_ratio - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn who_came_after_others_waits_for_these_and_for_nobody_else() {
+    let scenario = scenario(3, &device(0.001, 0.0), 4096, "");
+    let behind = |over, ms: u64, at| Request { start: Start::Behind { over, think_ns: ms * 1_000_000 }, ..read(at, 1) };
+    let server = |number: u64| number * 4096;
+    let seconds = |lists: Vec<Vec<Request>>, ended: Vec<u32>| {
+        let source = Lists { ended, ..Lists::new(lists) };
+        let report = run(&scenario, &mut source.clone());
+        assert_eq!(report, run_by_events(&scenario, &mut source.clone()));
+        assert!(report.bound_s <= report.seconds * (1.0 + 1e-9));
+        (report.seconds * 1e6).round() as u64
+    };
+    let (long, short) = (vec![read(server(0), 1); 10], vec![read(server(1), 1); 2]);
+    // 10 ms beside 2 ms; then 1 ms behind both, after 5 ms of the program's own.
+    assert_eq!(seconds(vec![long.clone(), short.clone(), vec![behind(2, 5, server(2))]], vec![1, 0, 2]), 16_000);
+    // Behind the short one alone, and then one behind that: all of it is done beside the long one.
+    let (second, third) = (vec![behind(1, 3, server(2))], vec![behind(2, 1, server(2))]);
+    assert_eq!(seconds(vec![long.clone(), short.clone(), second.clone(), third.clone()], vec![1, 2, 0, 3]), 10_000);
+    // On a slower server it takes longer: 2 + 3 + 1 + 1 + 3 ms, where the last one counts from the end of the one before it.
+    let third = [third, vec![read(server(2), 1); 4]].concat();
+    assert_eq!(seconds(vec![long, short.clone(), second, third], vec![1, 2, 0, 3]), 2000 + 4000 + 6000);
+    // Nobody waits for who has nothing to do, and an end that is told of early does not count before its time.
+    assert_eq!(seconds(vec![vec![], short, vec![behind(1, 0, server(2))], vec![behind(2, 0, server(0))]], vec![0, 1, 2, 3]), 3000);
+}
+
+#[test]
+fn a_hundred_thousand_processes_one_after_another_take_as_long_as_all_of_them() {
+    let scenario = scenario(1, &device(0.001, 0.0), 4096, "");
+    let one = |over| if over == 0 { read(0, 1) } else { Request { start: Start::Behind { over, think_ns: 1000 }, ..read(0, 1) } };
+    let report = run(&scenario, &mut Lists::new((0..100_000).map(|over| vec![one(over)]).collect()));
+    assert_eq!((report.requests, (report.seconds * 1e6).round()), (100_000, 100_000.0 * 1000.0 + 99_999.0));
 }
 
 #[test]

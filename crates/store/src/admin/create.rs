@@ -1,6 +1,8 @@
 //! Making a store and changing its configuration. store.bin comes last and appears at once, so a killed create leaves no store
 //! and can simply be run again.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -9,8 +11,10 @@ use stripewise_target::names::object_stem;
 
 use super::error::{Context, Result, StoreError};
 use super::identity;
-use super::ids::{id_text, path_of};
-use super::medium::{FsyncPoint, Kind, Medium, Root, replace_file};
+use super::ids::{id_text, path_of, quoted};
+use super::info::{link_path, size_at_least};
+use super::medium::{Attributes, FsyncPoint, Kind, Medium, Root, put_file, replace_file};
+use super::metadata::publish::objects_reached;
 use super::spec::SpecJson;
 use super::store::Store;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
@@ -49,6 +53,14 @@ pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: User
     let bin = root.join("store.bin");
     if medium.stat(&bin).doing("look at", &bin)?.is_some() {
         return Err(StoreError::Exists(format!("{} is a store already; choose another directory, or change its store.toml", root.display())));
+    }
+    let files = root.join("files");
+    if medium.stat(&files).doing("look at", &files)?.is_some() && !medium.list(&files).doing("list", &files)?.is_empty() {
+        return Err(StoreError::Exists(format!(
+            "{} is a store with files, whose store.bin is missing; 'stripewise store fsck {} --repair' compiles it anew",
+            root.display(),
+            quoted(root)
+        )));
     }
     let uuid = spec.uuid()?;
     // All before the first change: a target that was taken for a store that is not made would be in the way of the next.
@@ -126,29 +138,14 @@ fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()
 pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()> {
     let store = Store::open(medium, root)?;
     let bytes = spec.compile()?;
-    let run = store.run_dir();
-    let is_shared = medium.stat(&run).doing("look at", &run)?.is_some_and(|s| s.mode & 0o002 != 0);
-    let users = if is_shared { Users::All } else { Users::Owner };
+    let users = users_of(&store)?;
     let uuid = spec.uuid()?;
     if uuid != store.uuid {
         return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
     }
     // Rules and templates are read at the next start of a program, and so are targets at the end; others may not change under one that runs.
     let _lock = if same_targets(&store, spec)? { None } else { Some(store.lock_exclusive()?) };
-    for id in store.ids()? {
-        let named = match store.layout(id) {
-            Ok(layout) => super::metadata::publish::targets_of(&layout),
-            Err(StoreError::NotFound(_)) => continue,
-            Err(e) => return Err(e),
-        };
-        if let Some(lost) = named.into_iter().find(|t| *t as usize >= spec.targets.len()) {
-            return Err(StoreError::Invalid(format!(
-                "{}: store.toml drops target {lost}, which holds data of file {}; apply a layout without it first",
-                root.display(),
-                id_text(id)
-            )));
-        }
-    }
+    keeps_targets(&store, spec.targets.len())?;
     for (index, target) in spec.targets.iter().enumerate() {
         let dir = Path::new(&target.path);
         // What cannot be held is told by what is then looked at there.
@@ -168,6 +165,122 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     }
     let bin = root.join("store.bin");
     replace_file(medium, &bin, &bytes, FsyncPoint::StoreTmp, FsyncPoint::StoreDir).doing("write", &bin)
+}
+
+/// Compiles the specification of a store whose store.bin is missing or damaged; tells whether it was. Nothing else is changed: targets that are there
+/// must say that they are this store's, and one of them at least.
+///
+/// # Errors
+/// `Invalid` for a bad specification, or one of other targets; `Newer`, `InUse` when programs hold the store.
+pub fn recompile(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<bool> {
+    match Store::open(medium, root) {
+        Ok(_) => return Ok(false),
+        Err(StoreError::NotFound(_) | StoreError::Damaged(_)) => {}
+        Err(e) => return Err(e),
+    }
+    let bytes = spec.compile()?;
+    let uuid = spec.uuid()?;
+    let store = Store::compiled(medium, root, &bytes)?;
+    let _lock = store.lock_exclusive()?;
+    keeps_targets(&store, spec.targets.len())?;
+    let mut confirmed = 0;
+    for (index, target) in spec.targets.iter().enumerate().filter(|(_, target)| !is_tombstone(root, Path::new(&target.path))) {
+        let said = identity::says_so(medium, root, Path::new(&target.path), &uuid, index);
+        confirmed += usize::from(said.map_err(|e| StoreError::Invalid(format!("{}: store.toml: target {}: {e}", root.display(), target.name)))?);
+    }
+    if confirmed == 0 {
+        return Err(StoreError::Invalid(format!(
+            "{}: no target of store.toml says that it is this store's; mount them, or, where making the store was interrupted, run the same command again",
+            root.display()
+        )));
+    }
+    let (bin, toml) = (root.join("store.bin"), root.join("store.toml"));
+    // Its owner's, whoever mends it.
+    let like = Attributes {
+        mode: if users_of(&store)? == Users::All { 0o644 } else { 0o600 },
+        acl: Vec::new(),
+        ..medium.attributes(&toml).doing("look at", &toml)?
+    };
+    put_file(medium, &bin, &bytes, Some(&like), (FsyncPoint::StoreTmp, FsyncPoint::StoreDir)).doing("write", &bin)?;
+    Ok(true)
+}
+
+/// Writes the mark of a target's directory anew, which is lost, or that of another target whose own is in its place; tells whether it had to. By the
+/// caller's word the directory is the right one: where files lie on the target, one of their objects must be there.
+///
+/// # Errors
+/// `Invalid` where the directory is not the target's, `InUse` when programs hold the store.
+pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
+    let store = Store::open(medium, root)?;
+    let Some(index) = store.targets.iter().position(|target| target.name == name) else {
+        let known = store.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(StoreError::Invalid(format!("--mark: the store has no target '{name}'; it has {known}")));
+    };
+    let dir = &store.target(index as u32)?.path;
+    medium.hold(dir, Root::Target { store: root }).doing("open the target directory", dir)?;
+    let Some(why) = identity::mismatch(medium, dir, &store.uuid, index) else { return Ok(false) };
+    let not = |why: String| Err(StoreError::Invalid(format!("--mark: target {name}: {why}")));
+    let of = identity::marked(medium, dir)?;
+    match of {
+        Some((uuid, _)) if uuid != store.uuid => return not(why),
+        Some((_, other)) => match store.targets.get(other) {
+            Some(theirs) if theirs.path != *dir && identity::mismatch(medium, &theirs.path, &store.uuid, other).is_none() => {}
+            _ => return not(why),
+        },
+        None => {}
+    }
+    let _lock = store.lock_exclusive()?;
+    let there: BTreeSet<OsString> = medium.list(dir).doing("list", dir)?.into_iter().collect();
+    let mut is_wanted = false;
+    for id in store.ids()? {
+        let layout = match store.layout(id) {
+            Ok(layout) => layout,
+            Err(StoreError::NotFound(_) | StoreError::Damaged(_)) => continue,
+            Err(e) => return Err(e),
+        };
+        let reached = objects_reached(&store, id, &layout, size_at_least(&store, id, &layout)?)?;
+        for (target, plane) in reached.into_iter().filter(|(target, _)| *target as usize == index) {
+            is_wanted = true;
+            if store.object(target, id, plane)?.file_name().is_some_and(|name| there.contains(name)) {
+                identity::write(medium, root, dir, &store.uuid, index)?;
+                share_identity(medium, dir, users_of(&store)?)?;
+                return Ok(true);
+            }
+        }
+    }
+    if is_wanted {
+        return not(format!("{} has no object of the files that lie on it; put the right directory there", dir.display()));
+    }
+    identity::write(medium, root, dir, &store.uuid, index)?;
+    share_identity(medium, dir, users_of(&store)?)?;
+    Ok(true)
+}
+
+fn users_of(store: &Store<'_>) -> Result<Users> {
+    let run = store.run_dir();
+    let is_shared = store.medium.stat(&run).doing("look at", &run)?.is_some_and(|s| s.mode & 0o002 != 0);
+    Ok(if is_shared { Users::All } else { Users::Owner })
+}
+
+/// An error where a layout names a target beyond the first `targets`.
+fn keeps_targets(store: &Store<'_>, targets: usize) -> Result<()> {
+    for id in store.ids()? {
+        let named = match store.layout(id) {
+            Ok(layout) => super::metadata::publish::targets_of(&layout),
+            Err(StoreError::NotFound(_)) => continue,
+            Err(e) => return Err(e),
+        };
+        if let Some(lost) = named.into_iter().find(|t| *t as usize >= targets) {
+            let name = store.targets.get(lost as usize).map_or_else(|| format!("number {lost}"), |target| target.name.clone());
+            let file = link_path(store, id).map_or_else(|| id_text(id), |path| path.display().to_string());
+            return Err(StoreError::Invalid(format!(
+                "{}: store.toml has no [[target]] table for target {name} any more, which holds data of {file}; put it back (store.toml.compiled is the one \
+                 that verbs used last), and 'stripewise store drain' the target before it goes",
+                store.root.display(),
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Where a removed target's number goes on existing: an empty directory of the store, so that the others keep theirs.

@@ -30,7 +30,7 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
         Ok(Some(s)) if s.kind == Kind::Dir => {}
         Ok(None) => {
             return Some(format!(
-                "the directory {} is missing; mount or restore it, or if it was moved: stripewise store relink --moved STORE",
+                "the directory {} is missing; mount or restore it, or where it was moved give its new path in store.toml (with the whole store: stripewise store relink --moved STORE)",
                 dir.display()
             ));
         }
@@ -50,19 +50,40 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
     let bytes = read.unwrap_or_default();
     match Identity::parse(&bytes) {
         None => Some(format!(
-            "{} is missing or unreadable: perhaps its file system is not mounted; mount it, or put the right directory there",
+            "{} is missing or unreadable: perhaps its file system is not mounted; mount it, put the right directory there, or, where it is the right one, have \
+             it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
             path.display()
         )),
         Some(id) if id.uuid != *uuid => {
             Some(format!("{} says that the directory belongs to the store {}; mount the right one", path.display(), path_of(id.store).display()))
         }
         Some(id) if id.index != index => Some(format!(
-            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped",
+            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped, or it is a copy of the other's: then \
+             have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
             path.display(),
             id.index
         )),
         Some(_) => None,
     }
+}
+
+/// Whether a directory says of itself that it is this target; not where it says nothing, or is not there.
+///
+/// # Errors
+/// `Invalid` where it says that it is another one, `Io` where it cannot be looked at.
+pub fn says_so(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<bool> {
+    if medium.hold(dir, Root::Target { store }).is_err() {
+        return Ok(false);
+    }
+    let path = dir.join(IDENTITY_FILE);
+    if medium.stat(&path).doing("look at", &path)?.is_none() {
+        return Ok(false);
+    }
+    let bytes = read_small(medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
+    if Identity::parse(&bytes).is_none() {
+        return Ok(false);
+    }
+    mismatch(medium, dir, uuid, index).map_or(Ok(true), |why| Err(StoreError::Invalid(why)))
 }
 
 /// Takes a directory as a target: makes it when its parent is there (or when it lies in the store), and writes the identity; tells whether it did.
@@ -76,9 +97,31 @@ pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], inde
     if is_taken(medium, store, dir, &wanted)? {
         return Ok(false);
     }
-    let path = dir.join(IDENTITY_FILE);
-    replace_file(medium, &path, &text(&wanted), FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)?;
+    write(medium, store, dir, uuid, index)?;
     Ok(true)
+}
+
+/// Whose a directory says that it is, store and number; `None` where it says nothing that can be read.
+///
+/// # Errors
+/// `Io` where that cannot be looked at.
+pub fn marked(medium: &dyn Medium, dir: &Path) -> Result<Option<([u8; 16], usize)>> {
+    let path = dir.join(IDENTITY_FILE);
+    if medium.stat(&path).doing("look at", &path)?.is_none() {
+        return Ok(None);
+    }
+    let bytes = read_small(medium, &path, TEXT_BYTES_MAX).doing("read", &path)?;
+    Ok(Identity::parse(&bytes).map(|of| (of.uuid, of.index)))
+}
+
+/// Writes the identity of a directory that the caller knows for this target.
+///
+/// # Errors
+/// `Io`.
+pub fn write(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
+    let path = dir.join(IDENTITY_FILE);
+    let wanted = text(&Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() });
+    replace_file(medium, &path, &wanted, FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)
 }
 
 /// Makes the identity of a target that is this store's say where the store is now, after it was moved; one that is away stays as it is.

@@ -13,11 +13,20 @@ pub fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// A path as a word of a shell command that a person is told.
+/// A path as a word of a shell command that a person is told, which may stand in quotes itself: with backslashes where these can be read.
 pub fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\"'\"'")) }
+    let is_plain = |c: char| c.is_alphanumeric() || "@%+=:,./_-".contains(c);
+    if text.is_empty() || text.chars().any(|c| c.is_control() || "*?[]'\"\\$`!".contains(c)) {
+        return format!("'{}'", text.replace('\'', "'\"'\"'"));
+    }
+    text.chars().fold(String::new(), |mut word, c| {
+        if !is_plain(c) {
+            word.push('\\');
+        }
+        word.push(c);
+        word
+    })
 }
 
 /// A file id as it stands in names.

@@ -18,7 +18,7 @@ use super::metadata::link::{names_file, parse_link_record, recorded};
 use super::metadata::size::{recovered_size, size_by_what_is_there};
 use super::metadata::unlinked::was_unlinked;
 use super::objects;
-use super::spec::regions_json;
+use super::spec::{OriginJson, regions_json};
 use super::store::Store;
 use crate::bin::STORE_VERSION;
 use crate::ctl::boot_words;
@@ -155,7 +155,8 @@ pub fn layout_json(store: &Store<'_>, id: u64) -> Result<Value> {
     let layout = store.layout(id)?;
     let size = size_at_least(store, id, &layout)?;
     let error = current_size(store, id, &layout).err().map(|e| e.to_string());
-    Ok(json!({"id": id_text(id), "generation": layout.generation, "size": size, "size_error": error, "regions": regions_json(&layout.regions),
+    Ok(json!({"id": id_text(id), "generation": layout.generation, "size": size, "size_error": error, "origin": OriginJson::of(layout.origin),
+        "regions": regions_json(&layout.regions),
         "pending": regions_json(&layout.pending), "retired": regions_json(&layout.retired)}))
 }
 

@@ -8,7 +8,7 @@ use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::error::{Context, Result, StoreError};
 use super::foreground::RunDir;
-use super::ids::path_of;
+use super::ids::{path_of, quoted};
 use super::medium::{Kind, Lock, Open, read_small};
 use super::refused::Refused;
 use super::store::Store;
@@ -102,7 +102,11 @@ impl Store<'_> {
         let Some(lock) = self.common_lock(MOVER_LOCK, |path| self.medium.try_lock(path, true)).doing("lock", &path)? else {
             let pids = self.medium.lock_holders(&path).unwrap_or_default();
             let who = pids.first().map_or_else(|| "another process".to_string(), |pid| format!("process {pid}"));
-            return Err(StoreError::InUse(format!("{who} is moving files of the store {}; wait until it is done, or stop it", self.root.display())));
+            let root = self.root.display();
+            return Err(StoreError::InUse(format!(
+                "{who} is moving files of the store {root}; wait until it is done, or stop it: stripewise mover stop {}",
+                quoted(&self.root)
+            )));
         };
         let session = self.lock_shared()?;
         self.check_other_machines(true)?;

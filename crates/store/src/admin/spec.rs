@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Spread, Stripe, View};
+use stripewise_layout::{GRANULE, Layout, MovePhase, Origin, Placement, Region, Span, Spread, Stripe, View};
 use stripewise_target::kind::{Class, DeviceModel, Kind, MAX_TARGETS};
 
 use super::error::{Result, StoreError};
@@ -28,6 +28,44 @@ pub struct RegionJson {
 pub struct LayoutJson {
     /// Regions from byte 0 on, without gaps.
     pub regions: Vec<RegionJson>,
+    /// Whose layout it is; none: what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<OriginJson>,
+}
+
+/// Whose layout a file has, by name.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OriginJson {
+    /// The store's own.
+    Own,
+    /// A plan's, a template's, or `set-layout`'s.
+    Given,
+    /// Given, and a drained target has left it since.
+    Drained,
+}
+
+impl From<OriginJson> for Origin {
+    fn from(origin: OriginJson) -> Self {
+        match origin {
+            OriginJson::Own => Self::Own,
+            OriginJson::Given => Self::Given,
+            OriginJson::Drained => Self::Drained,
+        }
+    }
+}
+
+impl OriginJson {
+    /// None where it is unknown.
+    #[must_use]
+    pub fn of(origin: Origin) -> Option<Self> {
+        match origin {
+            Origin::Unknown => None,
+            Origin::Own => Some(Self::Own),
+            Origin::Given => Some(Self::Given),
+            Origin::Drained => Some(Self::Drained),
+        }
+    }
 }
 
 /// One target as JSON.
@@ -164,14 +202,14 @@ impl LayoutJson {
     /// # Errors
     /// As [`LayoutJson::regions`], and `Invalid` for what the format itself refuses.
     pub fn template(&self, what: &str, targets: usize) -> Result<Vec<u8>> {
-        let layout = plain_layout(self.regions(what, targets)?, 0, [0, 0]);
+        let layout = plain_layout(self.regions(what, targets)?, 0, [0, 0], self.origin.map(Origin::from).unwrap_or_default());
         layout.encode().map_err(|e| invalid(format!("{what}: {e}")))
     }
 }
 
 /// A layout without a move.
-pub fn plain_layout(regions: Vec<Region>, generation: u64, file_id: [u64; 2]) -> Layout {
-    Layout { generation, file_id, regions, pending: vec![], retired: vec![], phase: MovePhase::None, span: Span::default(), replicas: vec![] }
+pub fn plain_layout(regions: Vec<Region>, generation: u64, file_id: [u64; 2], origin: Origin) -> Layout {
+    Layout { generation, file_id, origin, regions, pending: vec![], retired: vec![], phase: MovePhase::None, span: Span::default(), replicas: vec![] }
 }
 
 /// Regions as JSON. Regions that stay in the plain file have no stripes.
@@ -217,7 +255,8 @@ impl SpecJson {
             return Err(invalid(format!("store.toml: {} rules, the limit is {MAX_RULES}; merge some", self.rules.len())));
         }
         let count = self.targets.len();
-        let default_layout = self.default_layout.template("store.toml: default layout", count)?;
+        let own = LayoutJson { origin: Some(OriginJson::Own), ..self.default_layout.clone() };
+        let default_layout = own.template("store.toml: default layout", count)?;
         let mut targets = Vec::new();
         for t in &self.targets {
             targets.push(TargetRecord {
@@ -237,7 +276,9 @@ impl SpecJson {
         let mut layouts = Vec::new();
         for (i, rule) in self.rules.iter().enumerate() {
             layouts.push(match &rule.layout {
-                Some(layout) => layout.template(&format!("store.toml: rules[{i}].layout"), count)?,
+                Some(layout) => {
+                    LayoutJson { origin: Some(OriginJson::Given), ..layout.clone() }.template(&format!("store.toml: rules[{i}].layout"), count)?
+                }
                 None => Vec::new(),
             });
         }

@@ -65,12 +65,17 @@ pub struct Store<'m> {
     pub asked: Option<&'m (dyn Fn() -> bool + Sync)>,
 }
 
-fn bin_error(path: &Path, e: BinError) -> StoreError {
+fn bin_error(root: &Path, path: &Path, e: BinError) -> StoreError {
     let text = format!("{}: {e}", path.display());
     match e {
         BinError::Newer(_) => StoreError::Newer(text),
-        _ => StoreError::Damaged(text),
+        _ => StoreError::Damaged(format!("{text}; {} compiles it anew from store.toml", repair_command(root))),
     }
+}
+
+/// The command that mends the store at `root`, in quotes, as findings and errors name it.
+fn repair_command(root: &Path) -> String {
+    format!("'stripewise store fsck {} --repair'", quoted(root))
 }
 
 /// An error of a layout file, with its name.
@@ -97,7 +102,7 @@ impl<'m> Store<'m> {
     /// The command that mends this store, in quotes, as findings and errors name it.
     #[must_use]
     pub fn repair_command(&self) -> String {
-        format!("'stripewise store fsck {} --repair'", quoted(&self.root))
+        repair_command(&self.root)
     }
 
     /// Opens the store at an absolute path.
@@ -112,14 +117,32 @@ impl<'m> Store<'m> {
             held => held.doing("open", root)?,
         }
         if medium.stat(&path).doing("look at", &path)?.is_none() {
-            return Err(StoreError::NotFound(format!(
-                "{} is not a store: it has no store.bin; make one with `stripewise store create {}`",
-                root.display(),
-                quoted(root)
-            )));
+            let toml = root.join("store.toml");
+            return Err(StoreError::NotFound(if medium.stat(&toml).doing("look at", &toml)?.is_some() {
+                format!(
+                    "{} has no store.bin: where it was lost, {} compiles it anew from store.toml; where making the store was interrupted, run the \
+                     same command again",
+                    root.display(),
+                    repair_command(root)
+                )
+            } else {
+                format!(
+                    "{} is not a store: it has no store.bin; make one with 'stripewise store create {} --cluster CLUSTER'",
+                    root.display(),
+                    quoted(root)
+                )
+            }));
         }
         let bytes = read_small(medium, &path, STORE_BIN_BYTES_MAX).doing("read", &path)?;
-        let view = StoreView::parse(&bytes).map_err(|e| bin_error(&path, e))?;
+        Self::compiled(medium, root, &bytes)
+    }
+
+    /// The store at an absolute path, as it is by a store.bin of these bytes.
+    ///
+    /// # Errors
+    /// `Newer` and `Damaged` for what they say.
+    pub(super) fn compiled(medium: &'m dyn Medium, root: &Path, bytes: &[u8]) -> Result<Self> {
+        let view = StoreView::parse(bytes).map_err(|e| bin_error(root, &root.join("store.bin"), e))?;
         let targets: Vec<TargetInfo> = (0..view.target_count())
             .filter_map(|i| view.target(i))
             .map(|t| TargetInfo {

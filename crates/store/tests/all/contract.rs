@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use std::path::{Path, PathBuf};
+use stripewise_layout::Origin;
 use stripewise_store::admin::check::findings::{Options, Report};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::disk::RealDisk;
@@ -9,7 +10,7 @@ use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{Machine, Meetings};
 use stripewise_store::admin::metadata::data;
 use stripewise_store::admin::moves::apply;
-use stripewise_store::admin::spec::LayoutJson;
+use stripewise_store::admin::spec::{LayoutJson, OriginJson};
 use stripewise_store::admin::{Store, StoreError, capacity, create, info};
 use stripewise_store::locks::How;
 
@@ -68,6 +69,37 @@ fn contents_survive_a_move(kind: &str) {
     assert_eq!((again.moved_bytes, again.spans, again.generation), (0, 0, applied.generation));
     apply_all(&rig.store(), &even(3, 64 * K, 4 * K)).unwrap();
     assert_eq!(read_all(&rig.store(), 400_000), content);
+    assert_eq!(rig.check(false).findings, []);
+}
+
+fn a_layout_keeps_its_origin_until_another_is_given(kind: &str) {
+    let rig = Rig::new(kind, 0);
+    rig.fill(300_000);
+    let store = rig.store();
+    let of = |origin, layout: LayoutJson| LayoutJson { origin, ..layout };
+    let (even, own, given) = (even(3, 64 * K, 4 * K), Some(OriginJson::Own), Some(OriginJson::Given));
+    let now = || store.layout(ID).unwrap().origin;
+    let told = || info::layout_json(&store, ID).unwrap()["origin"].as_str().unwrap().to_owned();
+    assert_eq!((now(), told()), (Origin::Own, "own".into()));
+    // Of a file of which a part alone has it, too, but not where nothing could be moved.
+    apply::apply(&store, ID, &of(given, skewed()), &mut |_, _| false).unwrap_err();
+    assert_eq!((now(), told()), (Origin::Given, "given".into()));
+    apply::apply(&store, ID, &of(own, even.clone()), &mut |_, _| false).unwrap_err();
+    assert_eq!(now(), Origin::Given);
+    apply_all(&store, &of(own, even.clone())).unwrap();
+    assert_eq!(now(), Origin::Own);
+    let broad = in_a_row([(64 * K, vec![(9, 4 * K)])]);
+    apply_all(&store, &of(given, broad)).unwrap_err();
+    assert_eq!(now(), Origin::Own);
+    // Also where no byte moves.
+    let applied = apply_all(&store, &of(given, even.clone())).unwrap();
+    assert_eq!((now(), applied.moved_bytes), (Origin::Given, 0));
+    assert_eq!(apply_all(&store, &of(given, even.clone())).unwrap().generation, applied.generation);
+    // Who says nothing leaves it.
+    apply_all(&store, &skewed()).unwrap();
+    assert_eq!(now(), Origin::Given);
+    apply_all(&store, &of(Some(OriginJson::Drained), even)).unwrap();
+    assert_eq!((now(), told()), (Origin::Drained, "drained".into()));
     assert_eq!(rig.check(false).findings, []);
 }
 
@@ -305,6 +337,7 @@ macro_rules! for_every_kind {
 }
 for_every_kind!(
     contents_survive_a_move,
+    a_layout_keeps_its_origin_until_another_is_given,
     holes_stay_holes,
     no_target_ever_holds_more_than_its_capacity,
     a_move_that_lacks_room_on_the_way_changes_nothing,
@@ -373,7 +406,7 @@ fn a_target_that_holds_data_cannot_be_dropped() {
     let mut fewer = spec(rig.base.path(), "dir", 2, 0, even(2, 64 * K, 4 * K));
     fewer.uuid = "11".repeat(16);
     let error = create::configure(&DISK, &rig.root, &fewer).unwrap_err();
-    assert!(error.to_string().contains("drops target 2"), "{error}");
+    assert!(error.to_string().contains("no [[target]] table for target t2 any more, which holds data of "), "{error}");
     apply_all(&rig.store(), &even(2, 64 * K, 4 * K)).unwrap();
     create::configure(&DISK, &rig.root, &fewer).unwrap();
     assert_eq!(read_all(&rig.store(), 200_000), pattern(7, 0, 100_000));

@@ -4,6 +4,7 @@
 use crate::common::crashes::seeds;
 use crate::common::*;
 use std::path::{Path, PathBuf};
+use stripewise_layout::{Origin, spans};
 use stripewise_store::admin::check::findings::{Options, Severity};
 use stripewise_store::admin::check::fsck::fsck;
 use stripewise_store::admin::fake::FakeDisk;
@@ -11,7 +12,7 @@ use stripewise_store::admin::gc::{self, gc};
 use stripewise_store::admin::medium::{FsyncPoint, Names, Open};
 use stripewise_store::admin::metadata::size::open_ctl;
 use stripewise_store::admin::metadata::{data, newfile};
-use stripewise_store::admin::spec::{LayoutJson, SpecJson};
+use stripewise_store::admin::spec::{LayoutJson, OriginJson, SpecJson};
 use stripewise_store::admin::{Store, create};
 
 /// Not a multiple of a block, so that a size rounded to blocks is noticed.
@@ -142,14 +143,21 @@ fn each_fsync_of_an_apply_is_needed() {
 
 #[test]
 fn a_kill_after_any_step_of_an_apply_leaves_a_whole_file() {
+    let wanted = LayoutJson { origin: Some(OriginJson::Given), ..new_home() };
     for step in 0.. {
         let (disk, root) = disk_with_content();
+        let before = Store::open(&disk, &root).unwrap().layout(ID).unwrap().regions;
         disk.stop_after(step);
-        let finished = apply_all(&Store::open(&disk, &root).unwrap(), &new_home()).is_ok();
+        let finished = apply_all(&Store::open(&disk, &root).unwrap(), &wanted).is_ok();
         disk.restart();
         assert_eq!(violation(&disk, &root, finished), None, "step {step}");
         let store = Store::open(&disk, &root).unwrap();
-        apply_all(&store, &new_home()).unwrap();
+        // It is somebody's layout as soon as a part of the file has it, and not before.
+        let layout = store.layout(ID).unwrap();
+        let is_moved = !spans(&before, &layout.regions, SIZE as u64).is_empty();
+        assert_eq!((layout.origin, is_moved || !finished), (if is_moved { Origin::Given } else { Origin::Own }, true), "step {step}");
+        apply_all(&store, &wanted).unwrap();
+        assert_eq!(store.layout(ID).unwrap().origin, Origin::Given, "step {step}");
         assert_eq!(read_all(&store, SIZE + 10), content(), "step {step}");
         if finished {
             return;

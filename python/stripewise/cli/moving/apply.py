@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...errors import ClusterError, PlanError
+from ...files.spelling import path_meant
 from ...layout import Layout
 from ...moving.plan_applier import Applied, apply_plan
 from ...plan import Plan, read_plan
@@ -20,7 +20,7 @@ from ...store import Store, templates
 from ...store.config import read_store
 from ...store.globs import escape, matches
 from ...store.plans import check_files
-from ...units import format_size, quoted
+from ...units import command_line, format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import moves_ended, print_json, printable, progress, say, wrapped
@@ -146,10 +146,11 @@ def _say_without(store: Store, plan: Plan) -> None:
     if not left:
         return
     more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
-    words = ["stripewise", "store", "template", "add", str(store.root), escape(left[0]), "--like", left[0]]
+    path = path_meant(left[0])
+    words = ["stripewise", "store", "template", "add", str(store.root), escape(path), "--like", path]
     said = f"no template for {left[0]}{more}: by its trace the run found it there. A later run that creates it anew "
     typer.echo(wrapped(printable(f"{said}gives it the store's layout for new files, unless you add a template:")))
-    typer.echo(printable(f"  {shlex.join(words)}"))
+    typer.echo(printable(f"  {command_line(words)}"))
 
 
 def _templates(plan: Plan) -> dict[str, Layout]:

@@ -22,6 +22,7 @@ from ..arguments import flattened
 from ..options import JsonOption, MinGainOption, MoverOptions, PatienceOption, StoreOption
 from ..output import print_json, printable, progress, say
 from ..signals import ENDED_BY
+from .mover import moves_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,8 @@ def _report(result: Result, store: Path, json: bool) -> None:
         print_json(result.as_json())
     else:
         typer.echo(
-            f"{result.moves} move(s), {format_size(result.moved_bytes)} in {result.seconds:.2f} s"
+            f"{moves_text(result.moves, result.first_moves)}, {format_size(result.moved_bytes)} in "
+            f"{result.seconds:.2f} s"
             + ("" if not result.stopped else ", all moves made" if result.is_complete else ", stopped before the end")
         )
         for left in result.left:

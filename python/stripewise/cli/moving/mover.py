@@ -68,6 +68,7 @@ def _print(said: dict[str, Any], json: bool) -> None:
     left = said.get("seconds_left")
     typer.echo(
         f"{said['verb']} (process {said['pid']}): {said['state']}"
+        + (" with all moves made" if said["state"] == "stopped" and said.get("complete") else "")
         + (f", window {said['window']}" if said.get("window") is not None else "")
         + f", {_copied_text(said)}"
         + (f", {left:.0f} s left" if left and said["alive"] else "")
@@ -92,6 +93,13 @@ def _copied_text(said: Mapping[str, Any]) -> str:
     """What a mover has copied, of a plan with windows in the last of them that moves something, and in all."""
     done, total = (format_size(said.get(key, 0)) for key in ("done_bytes", "total_bytes"))
     if "moved_bytes" not in said:
-        return f"{done} of {total} copied"
+        return f"{done} of {total} lie where they should"
     of = f"{done} of {total} copied in this window, " if said["alive"] and said.get("total_bytes") else ""
-    return f"{of}{said.get('moves', 0):,} move(s), {format_size(said['moved_bytes'])} in all"
+    moves = moves_text(said.get("moves", 0), said.get("first_moves", 0))
+    return f"{of}{moves}, {format_size(said['moved_bytes'])} in all"
+
+
+def moves_text(moves: int, first: int) -> str:
+    """How many moves a mover of a plan made, and how many of these its windows do not have: the `first` ones."""
+    which = "" if first == moves else f"{first:,} of them "
+    return f"{moves:,} move(s)" + (f", {which}to where the plan begins" if first else "")

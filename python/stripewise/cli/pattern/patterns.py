@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import UsageError
+from ...errors import UsageError, WorkloadError
 from ...files.parts import check_output, check_output_directory
 from ...pattern import (
     PatternReport,
@@ -140,7 +140,11 @@ def patterns(
 def _checked(verb: str, traces: Sequence[str]) -> Sequence[str]:
     least, most = {"": (1, 1), "diff": (2, 2), "predict": (2, 1000)}[verb]
     if not least <= len(traces) <= most:
-        needed = {"": "one trace", "diff": "diff and two traces", "predict": "predict and two traces or more"}[verb]
+        needed = {
+            "": "one trace",
+            "diff": "diff and two traces",
+            "predict": "predict and two traces or more, of runs with other numbers of processes",
+        }[verb]
         raise UsageError(f"patterns: give {needed}")
     return traces
 
@@ -191,7 +195,7 @@ def _tell_commands(report: PatternReport, options: PatternOptions) -> None:
 
 
 def _fio(file: FilePatterns, each: Described, number: int, place: Path | None) -> str:
-    name = f"{Path(file.path).name}-{number}"
+    name = printable(f"{Path(file.path).name}-{number}")
     if place is None:
         return fio_job(each, file.path, name)
     return fio_replay(each, file.path, name, place, lambda rank: file.requests(each.pattern, rank))
@@ -200,7 +204,12 @@ def _fio(file: FilePatterns, each: Described, number: int, place: Path | None) -
 def _diff(reports: Sequence[PatternReport], options: PatternOptions) -> None:
     found = changes(reports[0], reports[1])
     if options.json:
-        print_json([{"file": each.path, "sign": each.sign, "text": each.text} for each in found])
+        print_json(
+            [
+                {"file": each.path, "was": each.former or each.path, "sign": each.sign, "text": each.text}
+                for each in found
+            ]
+        )
         return
     if not found:
         typer.echo("no difference")
@@ -208,7 +217,8 @@ def _diff(reports: Sequence[PatternReport], options: PatternOptions) -> None:
     for each in found:
         if each.path != path:
             path = each.path
-            typer.echo(printable(path))
+            was = f" (was {each.former})" if each.former else ""
+            typer.echo(printable(f"{path}{was}"))
         typer.echo(f"{each.sign} {each.text}")
 
 
@@ -221,6 +231,12 @@ def _predict(reports: Sequence[PatternReport], options: PatternOptions) -> None:
     assert options.processes is not None  # checked before the traces were read
     prediction = predicted(reports, options.processes)
     doubts = prediction.doubts()
+    if not any(file.patterns for file in prediction.files):
+        runs = ", ".join(each.source for each in reports)
+        raise WorkloadError(
+            f"{runs}: no pattern that all runs have follows a formula, so nothing can be predicted; give runs of one "
+            "program that differ in their number of processes"
+        )
     if options.output is not None:
         prediction.write(options.output)
     if options.json:

@@ -1,15 +1,12 @@
-"""What makes figures of the model worth less: copies that serve reads, targets that share a device or were assumed, and
-processes that work in turns.
+"""What makes figures of the model worth less: copies that serve reads, and targets that share a device, were assumed or
+have no room; and what so many regions take to move.
 """
 
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from ...cluster import Cluster
 from ...errors import StripewiseError
@@ -21,11 +18,11 @@ from ...store import Store
 from ...store.copies.listed import Copies
 from ...store.copies.of_files import copies_of_files
 from ...store.room import read_only_targets
-from ...workload import Workload
+from ...units import command_line, seconds_text
 from ...workload.copied import Copied, copied_text
 
-#: Processes over those at work at one time, from which on simulated runs are of another program.
-FEW = 1.5
+#: From so many regions on what moving them takes is told.
+REGIONS_TOLD = 500
 #: Targets that a sentence names.
 NAMED = 4
 
@@ -33,7 +30,7 @@ NAMED = 4
 def of_copies(copied: Mapping[str, Copied], standing: Mapping[str, Copies], store: Path | None) -> Iterator[str]:
     """Sentences on files whose reads copies served, or whose copies the store has now, which may serve them."""
     words = ["stripewise", "store", "replica", "rm", str(store), *itertools.islice(standing, 1)]
-    cure = "" if store is None or not standing else f" (copies are dropped by: {shlex.join(words)})"
+    cure = "" if store is None or not standing else f" (copies are dropped by: {command_line(words)})"
     if said := copied_text(copied):
         yield f"{said}, in the traced run; the plan and its gains are as if the files themselves had{cure}"
     elif standing:
@@ -78,30 +75,24 @@ def of_room(store: Store, plan: Plan, ids: Mapping[str, str]) -> str:
     return f"'apply' cannot carry this plan out now: {why}" if why else ""
 
 
+def of_regions(plan: Plan, cluster: Cluster) -> Iterator[str]:
+    """A sentence on so many regions that moving them takes startups rather than bytes."""
+    regions = [region for file in plan.files for region in file.regions]
+    if len(regions) < REGIONS_TOLD:
+        return
+    startups = {each.name: (each.startup_read_s, each.startup_write_s) for each in cluster.targets}
+    read_s = sum(startups[each.name][0] for each in cluster.active) / len(cluster.active)
+    written_s = sum(max(startups.get(name, (0.0, 0.0))[1] for name, _ in region.stripes) for region in regions)
+    total_s = len(regions) * read_s + written_s
+    yield (
+        f"the layout has {len(regions):,} regions, each of which moves by itself: 'apply', and every later drain or "
+        f"rebalance of all of it, has startups of some {seconds_text(total_s)} s beside the bytes"
+    )
+
+
 def of_devices(cluster: Cluster, store: Path | None) -> list[str]:
     """Sentences on targets of the cluster that share a device of this machine, and on those nobody has measured."""
     return [*modelled_apart(cluster.active), *_unmeasured(cluster, store)]
-
-
-def of_turns(workload: Workload) -> Iterator[str]:
-    """A sentence on a run whose processes were never all at work: simulated ones begin at once."""
-    tables = [file.requests for file in workload.files]
-    ranks = np.concatenate([table["rank"] for table in tables])
-    found, number = np.unique(ranks, return_inverse=True)
-    begun = np.full(len(found), np.iinfo(np.int64).max)
-    ended = np.full(len(found), np.iinfo(np.int64).min)
-    np.minimum.at(begun, number, np.concatenate([table["start_ns"] for table in tables]))
-    np.maximum.at(ended, number, np.concatenate([table["end_ns"] for table in tables]))
-    # One that ends as another begins leaves first.
-    times = np.concatenate([ended, begun])
-    order = np.argsort(times, kind="stable")
-    steps = np.where(order < len(found), -1, 1)
-    beside = int(np.cumsum(steps).max(initial=0))
-    if beside and (ended > begun).all() and beside * FEW <= len(found):
-        yield (
-            f"of its {len(found):,} processes at most {beside:,} were at work at one time, one after another, while "
-            "simulated ones begin at once and wait for each other: simulated seconds are too many, and factors others"
-        )
 
 
 def _unmeasured(cluster: Cluster, store: Path | None) -> Iterator[str]:
@@ -109,5 +100,7 @@ def _unmeasured(cluster: Cluster, store: Path | None) -> Iterator[str]:
     assumed = [each for each in cluster.active if each.kind == "dir" and not each.calibration and each.path.is_dir()]
     if assumed:
         names = ", ".join(each.name for each in assumed[:NAMED]) + (", ..." if len(assumed) > NAMED else "")
-        cure = "" if store is None else f"; {shlex.join(['stripewise', 'calibrate', '--store', str(store), '--apply'])}"
+        cure = (
+            "" if store is None else f"; {command_line(['stripewise', 'calibrate', '--store', str(store), '--apply'])}"
+        )
         yield f"figures of {names} are assumed, none was measured, and so is what the model makes of them{cure}"

@@ -5,17 +5,18 @@ count; loaded only by verbs that read traces.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...errors import UsageError
 from ...files.fields import Fields, read_settings
 from ...policy import PlanOptions
-from ...units import parse_size, parse_span
+from ...policy.base import SIZE_BYTES_MAX
+from ...units import GRANULE_BYTES, parse_size, parse_span
 from ...workload.counted import LEAST_BYTES, Choice, Rule, left_out_text
 from ..options import FileOption, MinGainOption, RegionOption, StepOption, StripeOption
 from ..output import printable, say, say_once
@@ -47,7 +48,11 @@ ServersOption = Annotated[
 ]
 TimeLimitOption = Annotated[
     str | None,
-    typer.Option("--time-limit", metavar="TIME", help="best: maximum search time, e.g. 10s or 5min (default: 60s)."),
+    typer.Option(
+        "--time-limit",
+        metavar="TIME",
+        help="best: maximum search time, e.g. 10s or 5min (default: 60s); of all rows with --replicas.",
+    ),
 ]
 SmoothOption = Annotated[
     bool | None,
@@ -157,6 +162,35 @@ class SizeOptions:
     region_size: RegionOption = "64MiB"
     stripe_size: StripeOption = "64KiB"
     step_size: StepOption = "4KiB"
+
+
+def _size_option(flag: str, help_text: str, default: str) -> Any:
+    return typer.Option(flag, metavar="SIZE", help=f"{help_text} (default: that of --plan alone, else {default}).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedSizeOptions:
+    """Those of `SizeOptions` that were given beside plans, which were made with sizes of their own."""
+
+    region_size: Annotated[str | None, _size_option("--region-size", "Region size", "64MiB")] = None
+    stripe_size: Annotated[str | None, _size_option("--stripe-size", "Stripe width of DEF", "64KiB")] = None
+    step_size: Annotated[str | None, _size_option("--step-size", "Step of the stripe width search", "4KiB")] = None
+
+    def with_default_of(self, plans: Sequence[Mapping[str, Any]]) -> SizeOptions:
+        """All sizes: those that were given, else those of the plans' options, where all plans have one and the same."""
+        found = {}
+        for name, flag in asdict(self).items():
+            of_plans = [plan.get(name.removesuffix("_size") + "_bytes") for plan in plans]
+            if flag is not None:
+                found[name] = flag
+            elif of_plans and _is_granules(of_plans[0]) and of_plans.count(of_plans[0]) == len(of_plans):
+                found[name] = str(of_plans[0])
+        return SizeOptions(**found)
+
+
+def _is_granules(size: object) -> bool:
+    """Whether it is a size that options take; plans may have been edited."""
+    return type(size) is int and 0 < size <= SIZE_BYTES_MAX and size % GRANULE_BYTES == 0
 
 
 @dataclass(frozen=True, kw_only=True)

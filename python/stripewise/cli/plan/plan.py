@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from ...store import Store, plans
 from ...store.config import KeptPlan
 from ...store.placed import with_room
 from ...store.traced import on_store, plain_advice
-from ...units import format_size, quoted
+from ...units import command_line, format_size, quoted
 from ...workload import Workload
 from ...workload.copied import Copied, copied_in
 from ...workload.counted import Choice
@@ -56,7 +55,7 @@ from ..output import (
     wrapped,
 )
 from ..store.plan import keep_none
-from .caveats import of_copies, of_devices, of_lost_targets, of_room, of_turns, standing_copies
+from .caveats import of_copies, of_devices, of_lost_targets, of_regions, of_room, standing_copies
 from .expected import all_lines
 from .options import (
     FileOptions,
@@ -193,7 +192,7 @@ def _read(trace: Path, choice: Choice, step: Progress, store: Store | None) -> W
 
 def _gone(workload: Workload, store: Store) -> UsageError:
     """What to raise where nothing of a run lies any more in the store that had it."""
-    command = printable(shlex.join(["stripewise", "plan", workload.source, "--cluster", str(store.root)]))
+    command = printable(command_line(["stripewise", "plan", workload.source, "--cluster", str(store.root)]))
     if advice := plain_advice(workload, store):
         return UsageError(f"plan: the files of this run are not in {store.root} any more; {advice}; or {command}")
     return UsageError(
@@ -224,7 +223,7 @@ def _of_store(
     cure = plain_advice(workload, store) or "trace a run that makes its files in the store"
     raise UsageError(
         f"--store: {store.root} holds none of the files in {workload.source}; {cure}; to plan on its devices whatever "
-        f"lies there: {printable(shlex.join(command))}"
+        f"lies there: {printable(command_line(command))}"
     )
 
 
@@ -237,7 +236,7 @@ def _on_own_store(asked: PlanRequest, trace: Path) -> PlanRequest:
 
 def _no_devices(trace: Path) -> UsageError:
     """What to raise where nothing tells which devices to plan on, with the commands that do."""
-    words = shlex.join(["stripewise", "plan", str(trace)])
+    words = command_line(["stripewise", "plan", str(trace)])
     return UsageError(
         f"plan: give the devices: {printable(words)} --cluster CLUSTER (cluster.toml, store.toml or a store's "
         "directory), or --store STORE for files that lie in a store"
@@ -269,7 +268,8 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
         return
     for remark in remarks:
         say(f"stripewise: {remark}")
-    print_plan(plan, summary, f"{path}: sound", f"{path}, or --json", all_lines(plan.expected))
+    alone = " by itself (its targets and files are looked at with --cluster or --store)" if described is None else ""
+    print_plan(plan, summary, f"{path}: sound{alone}", f"{path}, or --json", all_lines(plan.expected))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,7 +376,11 @@ def plan(
     if opened is not None:
         copied = copied_in(trace, {each.path for each in workload.files})
         standing = standing_copies(opened, [each.path for each in workload.files])
-        caveats = [*of_copies(copied, standing, asked.store), *of_devices(described, asked.store), *of_turns(workload)]
+        caveats = [
+            *of_copies(copied, standing, asked.store),
+            *of_devices(described, asked.store),
+            *of_regions(made, described),
+        ]
         caveats = caveats if made.policy != Default.name else []
         ids = {each.path: each.id for each in workload.files if each.id is not None}
         lying = {path: opened.layout(identity) for path, identity in ids.items()}
@@ -413,7 +417,7 @@ def plan(
         policies = ",".join(dict.fromkeys(("def", "best", asked.policy)))
         against = [str(trace), "--cluster", str(cluster or asked.store), "--policy", policies]
         against += files.choice().words() if files.flags else []
-        simulating = printable(shlex.join(["stripewise", "simulate", "--trace", *against]))
+        simulating = printable(command_line(["stripewise", "simulate", "--trace", *against]))
         gains.append(f"simulated, to compare it with others: {simulating}")
     print_plan(made, summary, f"{chosen.name}: {len(made.files)} file(s)", whole, gains)
     if joint is not None:
@@ -426,7 +430,7 @@ def plan(
         )
     if output is not None:
         store = "STORE" if asked.store is None else str(asked.store)
-        following = f"stripewise apply {quoted(output)} --store {shlex.quote(store)}"
+        following = f"stripewise apply {quoted(output)} --store {quoted(store)}"
         then = f"leave it as it is, or: {following} --anyway" if why else f"next: {following}"
         once = "its targets are back" if lost else "there is room for it" if crowded else ""
         then = then.replace("next: ", f"next, once {once}: ", 1) if once else then
@@ -443,7 +447,7 @@ def _keep(
     store: Store, made: Plan, passing: frozenset[str], source: str, ran_in: str, output: Path | None
 ) -> KeptPlan | None:
     """Keeps a plan but for the `passing` files, which later runs do not have; None where it has no others."""
-    apply = shlex.join(["stripewise", "apply", "PLAN" if output is None else str(output), "--store", str(store.root)])
+    apply = command_line(["stripewise", "apply", "PLAN" if output is None else str(output), "--store", str(store.root)])
     templates = f"{'with -o PLAN, ' if output is None else ''}'{apply}' leaves templates"
     rest = without_files(made, passing)
     if passing and not rest.files:
@@ -467,7 +471,7 @@ def _refuse_several(asked: PlanRequest) -> None:
     trace = "TRACE" if asked.trace is None else str(asked.trace)
     cluster = next((str(each) for each in (asked.cluster, asked.store) if each is not None), "CLUSTER")
     words = ["stripewise", "simulate", "--trace", trace, "--cluster", cluster, "--policy", asked.policy]
-    raise UsageError(f"--policy: plan takes one policy; to compare several: {printable(shlex.join(words))}")
+    raise UsageError(f"--policy: plan takes one policy; to compare several: {printable(command_line(words))}")
 
 
 def _whereabouts(plan: Path | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...files.parts import check_output_directory
+from ...files.spelling import path_meant
 from ...run.collect import collect_logs
 from ...units import format_size, quoted
 from ..options import JsonOption
@@ -70,7 +70,7 @@ def collect(
     typer.echo(f"next: stripewise plan {trace} {devices} -o plan.json")
     plain = next(filter(_is_plain, listed), None) if store is None else None
     if plain is not None:
-        adopt = f"stripewise store adopt --store {run_in or 'STORE'} {printable(shlex.quote(plain))}"
+        adopt = f"stripewise store adopt --store {run_in or 'STORE'} {printable(quoted(plain))}"
         typer.echo(f"plain files, in no store: '{adopt}' takes one in where it is,")
         typer.echo(
             f"'stripewise replicate {trace} --store {run_in or 'STORE'}' makes copies of what is read beside them"
@@ -105,8 +105,9 @@ def _has_moved(account: Mapping[str, Any]) -> bool:
 
 def _quoted(root: str | None) -> str:
     """A store's directory for a shell; empty for none, and for one that is gone."""
-    return printable(shlex.quote(root)) if root and os.path.isdir(root) else ""
+    return printable(quoted(root)) if root and os.path.isdir(root) else ""
 
 
 def _is_plain(path: str) -> bool:
+    path = path_meant(path)
     return os.path.isfile(path) and not os.path.islink(path)

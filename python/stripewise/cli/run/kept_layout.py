@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...files.spelling import path_meant
 from ...plan import FilePlan, Plan
 from ...store.globs import escape
 from ...units import format_size
@@ -28,7 +29,7 @@ def kept_layout(
     yield f"the layout that stays, of {plan.policy}:"
     for file in order[:FILES_SHOWN]:
         glob = globs.get(file.path, file.path)
-        name = file.path if glob in (file.path, escape(file.path)) else f"new files {glob}"
+        name = file.path if glob in (file.path, escape(path_meant(file.path))) else f"new files {glob}"
         yield f"{printable(name)}: {format_size(file.size)}, {regions_text(file.layout, file.size)}"
         yield from regions_drawn(file.layout, ROWS_SHOWN, file.size)
         # A reason stands at each region, most of them at many.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import typer
 
 from ...cluster import Target
 from ...errors import ClusterError, StripewiseError, UsageError
+from ...files.spelling import path_meant
 from ...layout import Layout
 from ...plan.application import working_directory
 from ...plan.summary import likely_text, model_range
@@ -28,6 +28,7 @@ from ...run.tune import Tuner, Turns
 from ...run.tuned import Tuned, without_files
 from ...store import Store, plans, templates
 from ...store.config import KeptPlan
+from ...units import command_line
 from ..arguments import flattened
 from ..options import (
     CommandArgument,
@@ -91,12 +92,29 @@ def _with_caveats(tuned: Tuned, store: Store) -> Tuned:
 
 def _simulated(tuned: Tuned) -> list[str]:
     """What the I/O was simulated to take under each layout: with devices alone, whatever program and library do."""
-    plans = [each.plan.expected for each in tuned.layouts]
-    default_s = next((each.simulated_io_def_s for each in plans if each.simulated_io_def_s), None)
+    default_s = _default_s(tuned)
     return [
-        _seconds(default_s if each.policy == "def" and default_s else expected.simulated_io_s)
-        for each, expected in zip(tuned.layouts, plans, strict=True)
+        _seconds(default_s if each.policy == "def" and default_s else each.plan.expected.simulated_io_s)
+        for each in tuned.layouts
     ]
+
+
+def _default_s(tuned: Tuned) -> float | None:
+    """DEF's simulated I/O in the run that the fastest layout was planned from, else in that of any."""
+    known = (each.plan.expected.simulated_io_def_s for each in (tuned.fastest, *tuned.layouts))
+    return next(filter(None, known), None)
+
+
+def _of_other_runs(tuned: Tuned) -> Iterator[str]:
+    """Layouts that are simulated in a run in which DEF takes another time than its column says."""
+    default_s = _default_s(tuned)
+    for each in tuned.layouts:
+        there_s = each.plan.expected.simulated_io_def_s
+        if each.policy != "def" and default_s and there_s and not 1 / INEXACT <= there_s / default_s <= INEXACT:
+            yield (
+                f"simulated I/O of {each.policy} is of the run that it was planned from, in which that of def is "
+                f"{_seconds(there_s)} s"
+            )
 
 
 def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
@@ -115,6 +133,7 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
         yield _not_apart(fastest, rival)
     for policy, twin in tuned.same.items():
         yield f"{policy} proposes the same layout as {twin}: its figures are those of {twin}"
+    yield from _of_other_runs(tuned)
     if "-" in simulated and set(simulated) != {"-"}:
         yield "simulated I/O is - where the traced run had files of other names than the plan"
 
@@ -202,8 +221,8 @@ def _say_traces(tuned: Tuned, traces: Path) -> None:
     words = ["stripewise", "show", f"{traces}/{shown_first}-collected"]
     if shown_first != first:
         words += ["--beside", f"{traces}/{first}-collected", "--html", "tune.html"]
-    typer.echo(f"see the runs: {printable(shlex.join(words))}")
-    delete = shlex.join(["rm", "-r", str(traces)])
+    typer.echo(f"see the runs: {printable(command_line(words))}")
+    delete = command_line(["rm", "-r", str(traces)])
     typer.echo(printable(f"their traces stay in {traces}; once seen, they may be deleted: {delete}"))
 
 
@@ -241,14 +260,14 @@ def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
             continue
         left.append(glob)
         # The next run, or the reset before it, may have removed the one that was planned.
-        like = f"like {printable(file.path)}" if os.path.lexists(file.path) else "as planned"
+        like = f"like {printable(file.path)}" if os.path.lexists(path_meant(file.path)) else "as planned"
         typer.echo(f"new files matching {printable(glob)} are laid out {like}")
     return left
 
 
 def _say_way_back(root: Path, globs: Sequence[str], kept: KeptPlan | None) -> None:
     """The commands after which new files lie as before."""
-    commands = [shlex.join(["stripewise", "store", "template", "rm", str(root), glob]) for glob in globs]
+    commands = [command_line(["stripewise", "store", "template", "rm", str(root), glob]) for glob in globs]
     commands += [] if kept is None else [rm_command(root, kept)]
     if commands:
         typer.echo("to take that back:")

@@ -9,6 +9,7 @@ import typer
 
 from ...setup.remarks import on_one_device
 from ...store import create_store
+from ...store.globs import without_directory
 from ...units import parse_size, quoted
 from ..options import ManageOption, RegionOption, StoreArgument
 from ..output import printable, say
@@ -38,6 +39,6 @@ def create(
     typer.echo(f"new files that go into it: {', '.join(made.config.managed)}")
     for line in df.warnings(made):
         typer.echo(line)
-    for line in on_one_device(made.config.cluster.targets):
+    for line in (*on_one_device(made.config.cluster.targets), *without_directory(made.config.managed)):
         say(f"warning: {printable(line)}")
     typer.echo(f"next: stripewise run --store {quoted(made.root)} -- CMD")

@@ -42,13 +42,17 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     if not files:
         say(f"no files; 'stripewise run --store {printable(quoted(store))} -- CMD' puts the new files of CMD here")
     # A line each, with the name last: a table is laid out as a whole, which takes minutes for 60,000 files.
+    copies = sum(is_container(opened.root, file.path) for file in files)
     for file in files:
+        if is_container(opened.root, file.path):
+            continue
         wrong = f" ({file.details['error']})" if file.details.get("error") else ""
         lost = " (name gone)" if file.id in gone else ""
-        if is_container(opened.root, file.path):
-            lost += " (holds copies: 'stripewise store replica ls')"
         size = "-" if wrong else format_size(file.size)
         typer.echo(f"{file.id}  {size:>10}  {printable(file.path or '(no name)')}{lost}{wrong}")
+    if copies:
+        see = printable(quoted(store))
+        typer.echo(f"copies of {copies} file(s) are no files here: 'stripewise store replica ls {see}'")
 
 
 def info(store: StoreArgument, json: JsonOption = False) -> None:
@@ -95,6 +99,9 @@ def _rules_told(rules: Sequence[Rule]) -> Iterator[str]:
     """The first globs of files that are managed, then of those that are left alone; all stand in --json."""
     for action, what in (("manage", "new files in the store"), ("ignore", "files left alone")):
         found = [rule for rule in rules if rule.action == action]
+        if not found and action == "manage":
+            yield "no new file goes into the store: no [[rule]] of store.toml manages any ('store adopt' takes some in)"
+            continue
         yield f"{what}, by {len(found)} rule(s)" + (":" if found else "")
         for rule in found[:RULES_SHOWN]:
             yield f"  {rule.glob}" + (f" as {rule.layout}" if rule.layout else "")

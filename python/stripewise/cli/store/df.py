@@ -60,7 +60,7 @@ def df(store: StoreArgument, json: JsonOption = False) -> None:
         nobody = {"files": len(gone.ids), "bytes": gone.bytes}
         print_json({"targets": found, "used_bytes": sum(used.values()), "free_bytes": free, "nameless": nobody})
         return
-    made = table("", "target", "class", "used", "free", "use%", "files")
+    made = table("", "target", "class", "used", "free", "use%", "files on it")
     for row in found:
         away = "away" if row["free_bytes"] is None else "read-only" if row["read_only"] else ""
         is_active = row["state"] == "active"

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ... import native
 from ...errors import StoreError, UsageError
 from ...moving.trial import cure_of, cut_short
 from ...store import Store
+from ...store.rewrite import put_back_compiled
 from ...store.room import unwritable_targets
+from ...store.store import compile_anew
+from ...store.undo.stopped import end_stopped, stopped
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, standing
 from . import upkeep
@@ -47,12 +54,57 @@ def _verdict(found: Mapping[str, Any]) -> str:
     return f"sound now{said}" if mended else "sound"
 
 
+#: What a repair mended before a store could be opened.
+_PUT_BACK = "store.toml was {} (mended: the one is back that verbs used last)"
+_COMPILED = "store.bin was missing or damaged (mended: compiled anew from store.toml)"
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What had to be mended before a store could be checked, as only a repair does."""
+
+    #: What store.toml was, where the one that verbs used last is back.
+    toml_was: str = ""
+    is_compiled: bool = False
+    marked: str = ""
+
+    def lines(self) -> Iterator[str]:
+        if self.toml_was:
+            yield _PUT_BACK.format(self.toml_was)
+        if self.is_compiled:
+            yield _COMPILED
+        if self.marked:
+            yield f"target {self.marked}: its directory had not its mark (mended: marked anew)"
+
+
+def _opened(root: Path, repair: bool, mark: str | None) -> tuple[Store, _Before]:
+    """The store, and what had to be mended before."""
+    toml_was = put_back_compiled(Path(os.path.realpath(root))) if repair else ""
+    is_compiled = False
+    try:
+        opened = Store(root)
+    except StoreError:
+        if not repair or not compile_anew(root):
+            raise
+        opened, is_compiled = Store(root), True
+    is_marked = mark is not None and bool(native.call("store_mark", str(opened.root), mark))
+    return opened, _Before(toml_was, is_compiled, mark or "" if is_marked else "")
+
+
 def fsck(
     store: StoreArgument,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without data loss.")] = False,
     purge: Annotated[
         bool, typer.Option("--purge", help="With --repair: also remove objects with data that belong to no file.")
     ] = False,
+    mark: Annotated[
+        str | None,
+        typer.Option(
+            "--mark",
+            metavar="TARGET",
+            help="With --repair: mark the directory of TARGET as its own, which lost the file that says so.",
+        ),
+    ] = None,
     sums: Annotated[bool, typer.Option("--scrub", help="Verify checksums afterwards, as 'store scrub' does.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -65,20 +117,34 @@ def fsck(
     """
     if purge and not repair:
         raise UsageError("--purge: is part of a repair; add --repair")
+    if mark is not None and not repair:
+        raise UsageError("--mark: is part of a repair; add --repair")
     stands = "what was mended by then stays mended" if repair else "nothing was changed"
     with standing(lambda: f"{stands}; run the same command again for its findings"):
-        opened = Store(store)
+        opened, before = _opened(store, repair, mark)
+        ended = end_stopped(opened.root) if repair else 0
         found = opened.fsck(repair, purge)
     problems = [str(problem) for problem in found.get("problems", [])]
     # Nothing is wrong with the store then, but its files are not where their owner wants them.
-    killed = cut_short(opened.root)
+    killed, half_undone = cut_short(opened.root), stopped(opened)
     if json:
-        print_json({**found, **({"tune_killed": killed} if killed else {})})
+        more: dict[str, Any] = {"store_bin_compiled": before.is_compiled, "store_toml_was": before.toml_was}
+        more |= {"target_marked": before.marked}
+        more |= {"tune_killed": killed, "undo_stopped": half_undone, "undo_ended": ended}
+        print_json({**found, **{key: value for key, value in more.items() if value}})
     else:
+        for line in before.lines():
+            typer.echo(printable(line))
         for line in grouped(found):
             typer.echo(printable(line))
         if killed:
             typer.echo(printable(f"remark: {killed}; {cure_of(opened.root)}"))
+        for line in half_undone:
+            typer.echo(printable(f"remark: {line}"))
+        if ended:
+            typer.echo(
+                f"remark: an undo was stopped while it made {ended} file(s) plain; ended, and its copies removed"
+            )
         for why in unwritable_targets(opened).values():
             typer.echo(printable(f"remark: {why}"))
     # Warnings are said and no failure: nothing is lost or ambiguous.
@@ -88,7 +154,7 @@ def fsck(
         stand = [each for each in found.get("findings", ()) if each["severity"] == "error" and not each["repaired"]]
         lost = bool(stand) and all(each["code"] == AWAY for each in stand)
         cure = "--repair cannot mend them" if repair else "--repair mends what it can"
-        cure = "if the target is lost for good: 'stripewise store drain --help'" if lost else cure
+        cure = "and where the target is lost for good, 'stripewise store drain --help'" if lost else cure
         raise StoreError(f"{store}: {errors} error(s) stand{mended}; see them above, {cure}")
     if not json:
         typer.echo(f"{store}: {_verdict(found)}")

@@ -8,13 +8,22 @@ from typing import Annotated
 
 import typer
 
-from ...store.placed import PlacedFile, placed
+from ...errors import StoreError
+from ...layout import DRAINED, GIVEN
+from ...store import Store
+from ...store.placed import PlacedFile, placed, placed_at
 from ...units import format_size
 from ..options import JsonOption
-from ..output import print_json, printable, regions_drawn, regions_text, wrapped
+from ..output import print_json, printable, regions_drawn, regions_text, say, wrapped
 
 #: So many rows of regions are shown of a file; the rest is counted (--json has all).
 ROWS_SHOWN = 12
+#: By origin, who laid a file out where it was not the store; what that means for the file.
+SOMEBODY = "set-layout, a template or a plan"
+GIVEN_BY = {
+    GIVEN: f"laid out by {SOMEBODY}; 'store rebalance' leaves it so",
+    DRAINED: f"laid out by {SOMEBODY}, and moved off a drained target since; 'store rebalance' leaves it so",
+}
 
 
 def layout(
@@ -26,14 +35,25 @@ def layout(
     Offset, length, stripe widths and targets of each region, and the data on each target. The JSON of one file is
     valid for 'store template add --layout' and 'store set-layout --layout'.
     """
-    found = placed(files)
     if json:
-        print_json({"files": [file.as_json() for file in found]})
+        print_json({"files": [file.as_json() for file in placed(files)]})
         return
-    for number, file in enumerate(found):
-        if number:
+    stores: dict[str, Store] = {}
+    failed: list[str] = []
+    for number, path in enumerate(files):
+        try:
+            _, file = placed_at(path, stores)
+        except StoreError as error:
+            failed.append(str(error))
+            continue
+        if number > len(failed):
             typer.echo()
         show(file)
+    # Files that are managed are shown whatever the others are.
+    for why in failed[:-1]:
+        say(f"stripewise: {printable(why)}")
+    if failed:
+        raise StoreError(failed[-1])
 
 
 def show(file: PlacedFile) -> None:
@@ -41,6 +61,8 @@ def show(file: PlacedFile) -> None:
     counted = regions_text(file.layout.regions, file.size)
     typer.echo(f"{printable(file.path)}: {format_size(file.size)}, {counted}")
     typer.echo(f"  file {file.id} of {printable(file.store)}")
+    if file.layout.origin in GIVEN_BY:
+        typer.echo(f"  {GIVEN_BY[file.layout.origin]}")
     lines = list(regions_drawn(file.layout.regions, ROWS_SHOWN, file.size))
     for line in lines:
         typer.echo(line)

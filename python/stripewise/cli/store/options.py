@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...errors import UsageError
-from ...layout import Layout, Stripes
+from ...layout import GIVEN, Layout, Stripes
 from ...store.config import DEFAULT_STRIPE_BYTES, StoreConfig
 from ...store.layouts import check_active, cycle_layout, named_layout
 from ...store.placed import placed_at
@@ -68,7 +68,10 @@ class WantedLayout:
             )
 
     def of(self, config: StoreConfig) -> Layout:
-        """The layout for files of a store; only active targets. Raises UsageError, LayoutError, StoreError."""
+        """The layout for files of a store; only active targets; OWN where the store's own is named.
+
+        Raises UsageError, LayoutError, StoreError.
+        """
         if self.layout is not None:
             layout, source = named_layout(self.layout, config), f"--layout {self.layout}"
         elif self.like is not None:
@@ -78,7 +81,7 @@ class WantedLayout:
         else:
             layout, source = cycle_layout(self._equal(config), config, "--stripe-size, --targets"), "--targets"
         check_active(layout, config, source)
-        return layout
+        return layout if self.layout is not None else Layout(layout.regions, GIVEN)
 
     def _equal(self, config: StoreConfig) -> Stripes:
         width = DEFAULT_STRIPE_BYTES if self.stripe_size is None else parse_size(self.stripe_size, "--stripe-size")

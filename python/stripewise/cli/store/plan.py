@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,7 @@ from ...plan.summary import range_text, summary_of
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, read_store
 from ...store.kept import read_kept
-from ...units import quoted
+from ...units import command_line, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
@@ -59,8 +58,8 @@ def add(
 
 def rm_command(store: Path, kept: KeptPlan) -> str:
     """The command that forgets a plan, for the shell."""
-    words = ["stripewise", "store", "plan", "rm", str(store), kept.application, "--processes", str(kept.processes)]
-    return shlex.join([*words, *(["--directory", kept.directory] if kept.directory else [])])
+    words = ["stripewise", "store", "plan", "rm", str(store), kept.words, "--processes", str(kept.processes)]
+    return command_line([*words, *(["--directory", kept.directory] if kept.directory else [])])
 
 
 def keep_none(store: Store, plan: Plan, ran_in: str, instead: str, tell: Callable[[str], None]) -> None:
@@ -90,7 +89,7 @@ def rm(
 
 def _key(kept: KeptPlan, places: Sequence[str]) -> list[str]:
     """What says which runs follow a plan, as a table has it; in which directory where any plan has one."""
-    return [printable(kept.application), str(kept.processes), *(printable(kept.directory) or "-" for _ in places)]
+    return [printable(kept.words), str(kept.processes), *(printable(kept.directory) or "-" for _ in places)]
 
 
 def _expected_text(plan: Plan) -> str:

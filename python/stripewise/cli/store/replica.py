@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from ...errors import UsageError
 from ...store import Store
 from ...store.config import check_untuned
 from ...store.copies.listed import Copies, copies_of, drop_files, drop_stale
-from ...units import format_size
+from ...units import format_size, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
@@ -23,7 +22,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
         print_json([each.as_json() for each in found])
         return
     if not found:
-        make_some = f"stripewise replicate TRACE --store {shlex.quote(str(store))}"
+        make_some = f"stripewise replicate TRACE --store {quoted(store)}"
         typer.echo(printable(f"no copies; make some with '{make_some}'"))
         return
     # Where all are updated, as without the option, nobody need be told.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...errors import UsageError
-from ...layout import Layout
+from ...errors import NoSpaceError, UsageError
+from ...layout import GIVEN, OWN, Layout
 from ...limits import Limits
 from ...moving.plan_applier import Applied, Wanted, lay_out
 from ...store import Store
 from ...store.placed import PlacedFile, check_room, placed_at, placed_in
+from ...store.room import room_bytes, spread
 from ...units import format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions
@@ -44,9 +47,7 @@ def set_layout(
             )
         store, file = placed_at(path, stores)
         found.setdefault(file.store, {}).setdefault(file.id, file)
-    layouts = {root: wanted.of(store.config) for root, store in stores.items()}
-    for root, store in stores.items():
-        check_room(store, [(file, layouts[root]) for file in found[root].values()])
+    layouts = {root: _laid_out(store, wanted.of(store.config), found[root]) for root, store in stores.items()}
     done = []
     for root, store in stores.items():
         applied = _move(store, list(found[root].values()), layouts[root], mover.limits)
@@ -64,17 +65,39 @@ def set_layout(
         raise typer.Exit(128 + ended)
 
 
-def _move(store: Store, files: list[PlacedFile], layout: Layout, limits: Limits) -> Applied:
+def _laid_out(store: Store, layout: Layout, files: Mapping[str, PlacedFile]) -> dict[str, Layout]:
+    """The layout of each file by its id; NoSpaceError where they have no room. The store's own gives way to the room of
+    the targets, as it does for new files.
+    """
+    layouts = dict.fromkeys(files, layout)
+    if layout.origin == OWN:
+        with contextlib.suppress(NoSpaceError):
+            check_room(store, [(file, layout) for file in files.values()])
+            return layouts
+        room = room_bytes(store)
+        for file in files.values():
+            for name, count in file.target_bytes.items():
+                room[name] = room.get(name, 0) + count
+        cluster = store.config.cluster
+        layouts = {identity: Layout(spread(layout, cluster, room, identity).regions, OWN) for identity in files}
+    check_room(store, [(file, layouts[file.id]) for file in files.values()])
+    return layouts
+
+
+def _move(store: Store, files: list[PlacedFile], layouts: Mapping[str, Layout], limits: Limits) -> Applied:
     """Those first that free most of targets with a limit."""
     limited = {target.name for target in store.config.cluster.targets if target.capacity_bytes}
 
     def growth(file: PlacedFile) -> int:
-        after = PlacedFile(file.path, file.store, file.id, file.size, layout).target_bytes
+        after = PlacedFile(file.path, file.store, file.id, file.size, layouts[file.id]).target_bytes
         return sum(after.get(name, 0) - file.target_bytes.get(name, 0) for name in limited)
 
     order = sorted(files, key=growth)
     # The mover's status is text, which a path need not be.
-    wanted = [Wanted(printable(file.path), file.id, layout.regions, file.size) for file in order]
+    wanted = [
+        Wanted(printable(file.path), file.id, layout.regions, file.size, layout.origin or GIVEN)
+        for file, layout in ((file, layouts[file.id]) for file in order)
+    ]
     with progress("moving") as step:
         return lay_out(store, wanted, limits, step, "set-layout")
 

@@ -1,35 +1,29 @@
-"""`stripewise store add|drain|remove|rebalance`: targets come and go while programs run."""
+"""`stripewise store drain|remove|rebalance`: what lies on targets moves while programs run."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...cluster import CLASSES, Target
-from ...devices import find, shared
 from ...errors import InUseError, StoreError, UsageError
 from ...limits import Limits
 from ...moving import retarget
 from ...moving.mover_session import MoverSession
 from ...moving.retarget import Swept
-from ...setup.remarks import on_one_device
 from ...store import Store, plans, templates
 from ...store.config import StoreConfig
 from ...store.copies.build import is_container
-from ...units import MB, format_size, parse_age, parse_size, quoted
+from ...units import command_line, format_size, parse_age, quoted
 from ..arguments import flattened
-from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument, names_completed
+from ..options import JsonOption, MoverOptions, PatienceOption, StoreArgument
 from ..output import print_json, printable, progress, say
 from .template import layout_text
 
 NameArgument = Annotated[str, typer.Argument(metavar="TARGET", help="Target name.")]
 
-#: Why a target of another class has lent its figures.
-_WITHOUT = "for the store has no active target of class {}"
 #: Templates whose layout changes are named up to so many.
 TEMPLATES_SHOWN = 8
 
@@ -51,9 +45,10 @@ def _report(store: Path, swept: Swept, what: str, done: str, json: bool) -> None
             _complain(f"{what}: {_cure(store, swept)}")
         raise typer.Exit(128 + swept.signal)
     if swept.left or swept.stopped:
-        waited = f"is not complete, after {swept.waited_s:g} s in which nothing got better (--patience); "
-        waited = waited if swept.waited_s else "is not complete; "
-        raise StoreError(f"{store}: {what} {'' if swept.stopped else waited}{_cure(store, swept)}")
+        waited = "is not empty" if swept.drained else "is not complete"
+        if swept.waited_s:
+            waited += f", after {swept.waited_s:g} s in which nothing got better (--patience)"
+        raise StoreError(f"{store}: {what} {'' if swept.stopped else f'{waited}; '}{_cure(store, swept)}")
 
 
 def _cure(store: Path, swept: Swept) -> str:
@@ -69,9 +64,10 @@ def _cure(store: Path, swept: Swept) -> str:
         )
     if any(" is away: " in line for line in swept.left):
         return "run the same command again when what is away is back"
+    back = ", or take the target, which is draining still, back with --undo" if swept.drained else ""
     if any("room" in line for line in swept.left):
-        return "add a target or remove files, then run the same command again"
-    return "run the same command again for the rest"
+        return f"add a target or remove files, then run the same command again{back}"
+    return f"run the same command again for the rest{back}"
 
 
 @flattened
@@ -153,17 +149,17 @@ def _templates_told(config: StoreConfig, target: str, what: str, back: str = "")
     for rule, layout in found[:TEMPLATES_SHOWN]:
         yield f"new files matching {rule.glob} {what}: {layout_text(layout)}{back}"
     if len(found) > TEMPLATES_SHOWN:
-        listing = shlex.join(["stripewise", "store", "template", "ls", str(config.root)])
+        listing = command_line(["stripewise", "store", "template", "ls", str(config.root)])
         yield f"and those of {len(found) - TEMPLATES_SHOWN} more templates; see '{listing}'"
 
 
 def _cleared(swept: Swept) -> str:
     """What lay on a target and lies elsewhere now, and what was copied for it."""
     cleared = format_size(swept.cleared_bytes)
-    text = f"{cleared} of {swept.files} file(s) moved off it"
+    text = f"{cleared} of {swept.whole} moved off it"
     if swept.part:
-        text = f"{cleared} moved off it, all of {swept.files} file(s) and a part of {printable(swept.part)}"
-    elif swept.stopped and not swept.files:
+        text = f"{cleared} moved off it, all of {swept.whole} and a part of {printable(swept.part)}"
+    elif swept.stopped and not swept.files + swept.copied:
         text = "nothing moved off it yet, for regions move whole and none was done"
     if swept.moved_bytes > swept.cleared_bytes:
         text += f"; {format_size(swept.moved_bytes)} copied, for regions move whole"
@@ -171,11 +167,13 @@ def _cleared(swept: Swept) -> str:
 
 
 def _take_back(store: Store, target: str, json: bool) -> None:
-    with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
-        after = retarget.take_back(session, target)
-        laid_out = [] if after is None else retarget.laid_out_off(after, target)
-        # Those that hold copies are no files that the user lays out.
-        moved_off = [path for path in laid_out if not is_container(store.root, path)]
+    after, laid_out = None, []
+    if not retarget.target_named(store, target).is_active:
+        with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
+            after = retarget.take_back(session, target)
+            laid_out = [] if after is None else retarget.laid_out_off(after, target)
+    # Those that hold copies are no files that the user lays out.
+    moved_off = [path for path in laid_out if not is_container(store.root, path)]
     if json:
         print_json({"target": target, "state": "active", "was_draining": after is not None})
         return
@@ -190,12 +188,12 @@ def _take_back(store: Store, target: str, json: bool) -> None:
     for line in _templates_told(after.config, target, f"are laid out with {target} again"):
         typer.echo(printable(line))
     if moved_off:
-        again = shlex.join(["stripewise", "store", "set-layout", moved_off[0], "--layout", "def"])
+        again = command_line(["stripewise", "store", "set-layout", moved_off[0], "--layout", "def"])
         typer.echo(
             printable(
-                f"{len(moved_off)} file(s) that set-layout or a plan laid out grow without it: what the drain moved of "
-                f"them stays where it is now; to lay one out over all targets: {again}; as its plan had it: "
-                f"stripewise apply PLAN --store {quoted(store.root)}"
+                f"{len(moved_off)} file(s) that set-layout, a template or a plan laid out grow without it: what the "
+                f"drain moved of them stays where it is now; to lay one out as new files are: {again}; one that a "
+                f"plan laid out, as that had it: stripewise apply PLAN --store {quoted(store.root)}"
             )
         )
     typer.echo(
@@ -206,7 +204,7 @@ def _take_back(store: Store, target: str, json: bool) -> None:
 def remove(store: StoreArgument, target: NameArgument) -> None:
     """Remove an empty target from a store.
 
-    Its directory is kept, and is free for other use.
+    Its directory is kept, and is free for other use. No later target of the store can have its name.
     """
     if retarget.is_removed(Store(store), target):
         typer.echo(f"target {target}: is removed already; nothing is to be done")
@@ -215,76 +213,13 @@ def remove(store: StoreArgument, target: NameArgument) -> None:
     typer.echo(f"{store}: without {target} now; {directory} can be removed")
 
 
-def add(
-    store: StoreArgument,
-    name: NameArgument,
-    path: Annotated[Path, typer.Option("--path", metavar="DIR", help="Directory of the target.")],
-    klass: Annotated[
-        str,
-        typer.Option(
-            "--class",
-            metavar="CLASS",
-            help=f"Target class: {', '.join(CLASSES)}.",
-            autocompletion=names_completed(CLASSES),
-        ),
-    ],
-    like: Annotated[
-        str | None,
-        typer.Option(
-            "--like",
-            metavar="TARGET",
-            help="Target to copy kind and cost figures from (default: one on the same device, else of the class).",
-        ),
-    ] = None,
-    capacity: Annotated[
-        str, typer.Option("--capacity", metavar="SIZE", help="Maximum bytes on the target; 0: its whole file system.")
-    ] = "0",
-    rebalance_too: Annotated[
-        bool, typer.Option("--rebalance", help="Rebalance files onto the target afterwards.")
-    ] = False,
-) -> None:
-    """Add a target to a store.
-
-    Programs may run meanwhile; those that start later use it for new files.
-    """
-    opened = Store(store)
-    if klass not in CLASSES:
-        raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
-    model = retarget.model_for(opened, klass, like, path.absolute())
-    made = retarget.target_like(model, name, klass, path.absolute(), parse_size(capacity, "--capacity"))
-    retarget.add(opened, made)
-    for line in _added(opened.root, made, model):
-        typer.echo(printable(line))
-    for line in on_one_device([*opened.config.cluster.active, made], made.name):
-        say(f"warning: {printable(line)}")
-    if rebalance_too:
-        _rebalance(store, everything=False, mover=MoverOptions(), json=False)
-
-
-def _added(root: Path, made: Target, model: Target) -> Iterator[str]:
-    """What a target that was added is, and whose figures it has."""
-    kind = "an EMULATED one, slowed down to these figures" if made.kind == "emulated" else f"of kind {made.kind}"
-    yield f"{root}: target {made.name} in {made.path}, {kind}"
-    read, write = (
-        f"{1e3 * startup_s:.3f} ms and {1 / per_byte_s / MB:,.0f} MB/s" if per_byte_s else f"{1e3 * startup_s:.3f} ms"
-        for startup_s, per_byte_s in (
-            (made.startup_read_s, made.per_byte_read_s), (made.startup_write_s, made.per_byte_write_s)
-        )
-    )  # fmt: skip
-    yield f"kind and figures are those of {model.name} (--like): read {read}, write {write}"
-    if made.klass != model.klass:
-        where = "on the same device" if made.kind == "dir" and shared([find(made.path), find(model.path)]) else ""
-        yield f"{model.name} is of class {model.klass}, {where or _WITHOUT.format(made.klass)}"
-    if made.kind != "emulated":
-        words = ["stripewise", "calibrate", "--store", str(root), "--target", made.name, "--apply"]
-        yield f"to measure its own: {shlex.join(words)}"
-
-
 @flattened
 def rebalance(
     *,
     store: StoreArgument,
-    everything: Annotated[bool, typer.Option("--all", help="Include files laid out by a plan.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include files that set-layout, a template or a plan laid out.")
+    ] = False,
     mover: MoverOptions,
     json: JsonOption = False,
 ) -> None:
@@ -292,16 +227,20 @@ def rebalance(
 
     Programs may run meanwhile.
     """
-    _rebalance(store, everything, mover, json)
+    rebalanced(store, everything, mover, json)
 
 
-def _rebalance(store: Path, everything: bool, mover: MoverOptions, json: bool) -> None:
+def rebalanced(store: Path, everything: bool = False, mover: MoverOptions | None = None, json: bool = False) -> None:
+    """As the verb does it, without limits unless they are given."""
+    limits = Limits() if mover is None else mover.limits
     opened = Store(store)
     with (
         progress("moving") as step,
-        MoverSession(opened, {"verb": "rebalance"}, mover.limits, step) as session,
+        MoverSession(opened, {"verb": "rebalance"}, limits, step) as session,
     ):
         swept = retarget.rebalance(session, everything)
     part = f" and a part of {printable(swept.part)}" if swept.part else ""
-    moved = f"{swept.files} file(s){part} moved, {format_size(swept.moved_bytes)} copied"
+    moved = f"{swept.whole}{part} moved, {format_size(swept.moved_bytes)} copied"
+    if swept.kept:
+        moved += f"; {swept.kept} file(s) that set-layout, a template or a plan laid out stay so (--all: these, too)"
     _report(store, swept, "rebalance", moved, json)

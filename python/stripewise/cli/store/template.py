@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -11,8 +11,8 @@ import typer
 from ...layout import Layout
 from ...store import Store, plans, templates
 from ...store.config import read_store
-from ...store.room import small_targets
-from ...units import format_size, quoted
+from ...store.room import room_bytes, small_targets, spread
+from ...units import command_line, format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, stripes_text, table
@@ -46,9 +46,11 @@ def add(*, store: StoreArgument, glob: GlobArgument, wanted: WantedLayout) -> No
     if there := templates.files_there(opened, added.globs):
         keep = f"{there:,} file(s) that are there and match keep their layout, also where a program opens them anew"
         typer.echo(f"{keep} (mode \"w\"); 'set-layout' with the same options changes it")
-    typer.echo(printable(f"show all templates: {shlex.join(['stripewise', 'store', 'template', 'ls', root])}"))
-    typer.echo(printable(f"remove this one: {shlex.join(['stripewise', 'store', 'template', 'rm', root, glob])}"))
-    for line in _warnings(small_targets(opened), layout):
+    typer.echo(printable(f"show all templates: {command_line(['stripewise', 'store', 'template', 'ls', root])}"))
+    # As the working directory may be another then.
+    whole = glob if os.path.isabs(glob) else os.path.join(os.getcwd(), glob)
+    typer.echo(printable(f"remove this one: {command_line(['stripewise', 'store', 'template', 'rm', root, whole])}"))
+    for line in _warnings(opened, small_targets(opened), layout):
         say(f"warning: {line}")
 
 
@@ -64,13 +66,19 @@ def layout_text(layout: Layout | None) -> str:
     return f"{where} in the first {format_size(first.len)}, and {len(others):,} further region(s)"
 
 
-def _warnings(small: Mapping[str, int], layout: Layout) -> Iterator[str]:
-    """What little room on some targets means for files of a layout, a line for each of them that it has."""
+def _warnings(store: Store, small: Mapping[str, int], layout: Layout) -> Iterator[str]:
+    """What little room on some targets means for files of a layout."""
     used = {name for region in layout.regions for name, _ in region.stripes}
-    for name, free in small.items():
-        if name in used:
-            room = f"target {name} has room for {format_size(free)}"
-            yield f"{room}; such a file that needs more of it ends with 'no space', whatever is free elsewhere"
+    rooms = {name: f"target {name} has room for {format_size(free)}" for name, free in small.items() if name in used}
+    if rooms and len(layout.regions) == 1 and len(used) > 1:
+        now = spread(layout, store.config.cluster, room_bytes(store), None)
+        yield (
+            f"{', '.join(rooms.values())}: targets of a template without regions get as much of a file as they have of "
+            f"the room of all; one that is made now: {layout_text(now)}"
+        )
+        return
+    for room in rooms.values():
+        yield f"{room}; such a file that needs more of it ends with 'no space', whatever is free elsewhere"
 
 
 def rm(store: StoreArgument, glob: GlobArgument) -> None:
@@ -102,7 +110,8 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     for rule, layout in laid_out:
         made.add_row(printable(rule.glob), layout_text(layout))
     stdout().print(made)
-    small = small_targets(Store(store))
+    opened = Store(store)
+    small = small_targets(opened)
     for rule, layout in laid_out:
-        for line in _warnings(small, layout) if layout is not None else ():
+        for line in _warnings(opened, small, layout) if layout is not None else ():
             say(f"warning: {printable(rule.glob)}: {line}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from ...store import Store, transfer
 from ...store.config import check_untuned, manages
 from ...store.copies.build import is_container
 from ...store.copies.listed import copies_of
-from ...units import format_size, parse_size
+from ...units import command_line, format_size, parse_size, quoted
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
 
@@ -203,7 +202,7 @@ def export(
         if copies := len(copies_of(opened)):
             say(
                 f"stripewise: the copies of {copies} file(s) that no store manages stay in this one; "
-                f"stripewise store replica ls {shlex.quote(str(everything))}"
+                f"stripewise store replica ls {quoted(everything)}"
             )
         if nameless:
             raise StoreError(f"{everything}: {len(nameless)} file(s) without a name stay in the store; see above")
@@ -255,9 +254,12 @@ def relink(
                 was, glob = globs[-1]
                 typer.echo(printable(f"{len(globs)} rule(s) of store.toml follow, that for {was} to {glob}"))
             if result["plans"]:
-                ls = shlex.join(["stripewise", "store", "plan", "ls", str(moved)])
+                ls = command_line(["stripewise", "store", "plan", "ls", str(moved)])
                 typer.echo(f"{result['plans']} kept plan(s) stay as they are, and may name the former place: {ls}")
             typer.echo(f"{moved}: {result['rewritten']} link(s) rewritten, {result['current']} already correct")
+            for row in Store(moved).devices():
+                if why := row.get("away"):
+                    say(f"stripewise: target {printable(str(row['name']))} is away still: {printable(str(why))}")
             for identity, name in result["missing"]:
                 say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")
         return

@@ -98,10 +98,13 @@ def scrub(
     else:
         for rot in total["rot"]:
             typer.echo(printable(rot["message"]))
+        for line in total["suspect"]:
+            typer.echo(printable(f"remark: {line}"))
         busy = f", {total['busy']} being written" if total["busy"] else ""
+        copies = f" and the copies of {total['copied']}" if total["copied"] else ""
         typer.echo(
-            f"{total['files']} file(s), {format_size(total['bytes'])} read: {total['verified']} object(s) compared, "
-            f"{total['summed']} summed for the next time{busy}"
+            f"{total['files']} file(s){copies}, {format_size(total['bytes'])} read: {total['verified']} object(s) "
+            f"compared, {total['summed']} summed for the next time{busy}"
         )
         for why in dict.fromkeys(total["away"]):
             typer.echo(printable(f"{why}; what lies there was not read"))

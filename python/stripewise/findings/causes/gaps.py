@@ -11,7 +11,7 @@ from .. import choices
 from ..cures import copied_in_order, on_ssds
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import load_of, saved
+from ..joined import joined
 
 
 def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
@@ -23,27 +23,29 @@ def gapped_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding
             continue
         size, rank, offset = file.size[chosen], file.rank[chosen], file.offset[chosen]
         median = int(np.median(size))
-        gap = (offset[1:] - (offset + size)[:-1])[rank[1:] == rank[:-1]]
+        # Before a small one, whatever stands there.
+        is_step = (rank[1:] == rank[:-1]) & (size[1:] <= choices.SMALL_BYTES)
+        gap = (offset[1:] - (offset + size)[:-1])[is_step]
         forward = float((gap > 0).mean()) if len(gap) else 0.0
         if median > choices.SMALL_BYTES or forward < choices.MOST:
             continue
         op = "writes" if write else "reads"
-        now = load_of(file.asked.of(chosen), cluster)
-        then = load_of(file.asked.of(chosen).joined(choices.JOINED_BYTES), cluster)
+        found = joined(file, run, cluster, chosen, op)
         skipped = int(np.median(gap[gap > 0]))
-        advice, command = _cure(file, run, cluster, gap[gap > 0], chosen)
+        advice, command = _cure(file, run, cluster, gap[gap > 0], found.small)
         return Finding(
             "gaps",
             f"small {op} with gaps between them",
             file.path,
             (
-                f"{count:,} {op} of {format_size(median)} (median)",
+                found.evidence,
                 f"{forward:.0%} begin behind the end of the one before, {format_size(skipped)} (median)",
             ),
-            saved(now, then),
-            f"against the same bytes in one piece, in requests of {format_size(choices.JOINED_BYTES)}",
+            found.price,
+            f"against {found.bytes_text} in one piece, in requests of {format_size(choices.JOINED_BYTES)}",
             advice,
             command,
+            measured_s=found.measured_s,
         )
     return None
 

@@ -10,8 +10,8 @@ from .. import choices
 from ..cures import Cure, copied_in_order
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
+from ..joined import joined, small_of
 from ..mpi_hints import already, set_hint
-from ..price import load_of, saved
 from ..strides import is_strided
 
 
@@ -19,39 +19,40 @@ def interleaved_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Fi
     """Of writes, or of reads where most of those do not count."""
     for write in (True, False):
         chosen = file.write == write
-        if int(chosen.sum()) < choices.REQUESTS_MIN or len(np.unique(file.rank[chosen])) < 2:
+        if int(chosen.sum()) < choices.REQUESTS_MIN or int(np.median(file.size[chosen])) > choices.SMALL_BYTES:
             continue
-        size, offset, rank = file.size[chosen], file.offset[chosen], file.rank[chosen]
-        median = int(np.median(size))
+        small = small_of(file, chosen)
+        size, offset, rank = file.size[small], file.offset[small], file.rank[small]
+        processes = len(np.unique(rank))
         order = np.argsort(offset, kind="stable")
         meets = (offset[order][1:] == (offset + size)[order][:-1]) & (rank[order][1:] != rank[order][:-1])
         between = float(meets.sum()) / len(size)
-        if median > choices.SMALL_BYTES or between < choices.MOST:
+        if processes < 2 or between < choices.MOST:
             continue
         block = choices.JOINED_BYTES
         pairs = np.unique(np.column_stack([offset // block, rank]), axis=0)
         blocks, owners = np.unique(pairs[:, 0], return_counts=True)
         shared = int((owners > 1).sum())
         op = "writes" if write else "reads"
-        now = load_of(file.asked.of(chosen), cluster)
-        then = load_of(file.asked.of(chosen).joined(block), cluster)
+        found = joined(file, run, cluster, chosen, op)
         cure = Cure()
         if not is_mpi_io(file) and not write and is_strided(rank, offset):
             cure = copied_in_order(run, cluster)
         advice = _advice(file, write) if is_mpi_io(file) else _advice_to_posix(write)
         return Finding(
             "interleaved",
-            f"small {op} of {len(np.unique(rank))} {file.who_all} interleave",
+            f"small {op} of {processes} {file.who_all} interleave",
             file.path,
             (
-                f"{len(size):,} {op} of {format_size(median)} (median)",
+                found.evidence,
                 f"{between:.0%} begin where one of another {file.who} ends",
                 f"{shared:,} of {len(blocks):,} blocks of {format_size(block)} are touched by more than one {file.who}",
             ),
-            saved(now, then),
-            f"against the same bytes in requests of {format_size(block)}",
+            found.price,
+            f"against {found.bytes_text} in requests of {format_size(block)}",
             cure.after(advice, "; or "),
             cure.command,
+            measured_s=found.measured_s,
         )
     return None
 

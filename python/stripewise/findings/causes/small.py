@@ -9,7 +9,7 @@ from ...units import format_size
 from .. import choices
 from ..facts import FileFacts, RunFacts
 from ..finding import Finding
-from ..price import load_of, saved
+from ..joined import joined, small_of
 
 #: The cure by what the program reaches the file.
 OF_A_STREAM = (
@@ -24,19 +24,22 @@ OF_MPI_IO = (
 def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of a file most of whose requests are small and follow the one before."""
     median = int(np.median(file.size))
-    in_order = float(file.follows.mean())
-    if len(file.size) < choices.REQUESTS_MIN or median > choices.SMALL_BYTES or in_order < choices.MOST:
+    if len(file.size) < choices.REQUESTS_MIN or median > choices.SMALL_BYTES:
         return None
+    everything = np.ones(len(file.size), dtype=bool)
+    in_order = float(file.follows[small_of(file, everything)].mean())
+    if in_order < choices.MOST:
+        return None
+    found = joined(file, run, cluster, everything, "requests")
     # Counters know sizes, not order.
     order = "" if run.is_estimated else f", {in_order:.0%} begin where the last ended"
-    now = load_of(file.asked, cluster)
-    then = load_of(file.asked.joined(choices.JOINED_BYTES), cluster)
     return Finding(
         "small_requests",
         "small requests" if run.is_estimated else "small requests one behind the other",
         file.path,
-        (f"{len(file.size):,} requests of {format_size(median)} (median){order}",),
-        saved(now, then),
-        f"against the same bytes in requests of {format_size(choices.JOINED_BYTES)}",
+        (f"{found.evidence}{order}",),
+        found.price,
+        f"against {found.bytes_text} in requests of {format_size(choices.JOINED_BYTES)}",
         OF_MPI_IO if file.wanted is not None else OF_A_STREAM,
+        measured_s=found.measured_s,
     )

@@ -32,7 +32,7 @@ from ..toolkit.space import Space
 from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run
-from .judge import Judge, Judged
+from .judge import Judge, Judged, plainest
 from .polish import can_move, polished
 from .proven.prove import Proof, Proven
 from .reasons import as_other, explained, pieces_of
@@ -168,8 +168,8 @@ class _Search:
             gain_high=high,
             simulated_s=traced_s[chosen],
             simulated_def_s=traced_s[0],
-            simulated_io_s=self.judge.trials.in_flight_s(plan),
-            simulated_io_def_s=self.judge.trials.in_flight_s(default.plan),
+            simulated_io_s=self.judge.io_s(plan),
+            simulated_io_def_s=self.judge.io_s(default.plan),
         )
         plan = (
             explained(plan, self.heats, [self.workload, *self.runs], self.cluster, self.capacity)
@@ -185,12 +185,13 @@ class _Search:
         quickest = min(seconds)
         tied = [n for n, each in enumerate(seconds) if each <= quickest * (1 + tie)]
         chosen = min(tied, key=lambda n: (bounds_s[n], n))
+        chosen = plainest([each.plan for each in candidates], seconds, bounds_s, chosen)
         worth_s, worth_bound_s = seconds[chosen] * (1 + WORTHWHILE), bounds_s[chosen] * (1 + WORTHWHILE)
         return 0 if seconds[0] <= worth_s and bounds_s[0] <= worth_bound_s else chosen
 
     def _gains_no_io(self, plan: Plan, default: Plan) -> bool:
         """Whether a plan's I/O time in the trace is not worth it, however long its whole run is: what is told of it."""
-        mine_s, default_s = (self.judge.trials.in_flight_s(each) for each in (plan, default))
+        mine_s, default_s = (self.judge.io_s(each) for each in (plan, default))
         return default_s <= mine_s * (1 + WORTHWHILE)
 
     def _with_fine_steps(
@@ -255,8 +256,11 @@ class _Search:
     def _polished(
         self, candidate: Candidate, default: Candidate, go_on: Callable[[], bool], seed: int
     ) -> tuple[Candidate, Judged] | None:
-        """The candidate with parts moved until runs get no quicker; None where no step made them so."""
-        begun = self.judge.one(candidate.plan)
+        """The candidate with parts moved until runs get no quicker; None where no step made them so.
+
+        Steps are held against each other with all regions apart; what they lead to is judged as it would be written.
+        """
+        begun = self.judge.one(self.judge.trials.placed(candidate.plan))
         assert begun is not None
         pieces, judged = polished(
             pieces_of(candidate.plan, self.workload), begun, self.heats, [self.workload, *self.runs], self.cluster,
@@ -273,7 +277,9 @@ class _Search:
             return None
         if not self.judge.holds(plan, candidate.plan):
             return None
-        return Candidate(plan, bound.makespan_s(self.processes), [bound]), judged
+        written = self.judge.one(plan)
+        assert written is not None
+        return Candidate(plan, bound.makespan_s(self.processes), [bound]), written
 
     def _runs(self) -> tuple[list[Workload], list[Workload]]:
         """Likely runs, and fresh ones; none where the trace tells enough, has windows, or will be repeated."""

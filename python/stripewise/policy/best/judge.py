@@ -16,9 +16,10 @@ from ...cluster import Cluster
 from ...model.general import Float
 from ...plan import Plan
 from ...workload.requests import Workload
+from ..toolkit.build import slices
 from .expected.touched import times_asked
 from .trial import Placed, Trials, trial_s
-from .tuning import CLOSER, FEW_RUNS, FRESH_TIMES, SLOWER, TIMES, UNSEEN
+from .tuning import CLOSER, FEW_RUNS, FRESH_TIMES, SLOWER, TIED, TIMES, UNSEEN
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ class Judged:
 
 
 class Judge:
-    """Judges plans of one workload; `runs` are likely ones, none where the trace alone decides."""
+    """Judges plans of one workload as they would be written.
+
+    `runs` are likely runs, none where the trace alone decides.
+    """
 
     def __init__(
         self, workload: Workload, runs: Sequence[Workload], fresh: Sequence[Workload], cluster: Cluster
@@ -58,7 +62,7 @@ class Judge:
         seconds = [self._seconds(each) for each in found]
         for number in np.argsort(seconds, kind="stable")[:CLOSER].tolist() if len(self.likely) > len(few) else ():
             if np.isfinite(seconds[number]):
-                more = [run.seconds for run in self.trials.run(plans[number], self.likely[FEW_RUNS:])]
+                more = self._seconds_of(plans[number], self.likely[FEW_RUNS:])
                 seconds[number] = self._seconds(np.array([*found[number], *more]))
         return seconds, found[:, 0].tolist()
 
@@ -66,7 +70,7 @@ class Judge:
         """One plan; None where its run of the trace is slower than what was judged before by more than a little, or the
         first likely runs tell that it is no quicker.
         """
-        placed = self.trials.placed(plan) if isinstance(plan, Plan) else plan
+        placed = self.trials.as_written(plan) if isinstance(plan, Plan) else plan
         (traced,) = self.trials.run(placed)
         self.simulated += self.trials.requests[0]
         slack = SLOWER * (1 - self.told) if self.likely else 0.0
@@ -86,13 +90,21 @@ class Judge:
         """Whether a plan is quicker than the other on runs that neither was made with, where there are such."""
         if not self.fresh:
             return True
-        mine, others = ([run.seconds for run in self.trials.run(each, [0, *self.fresh])] for each in (plan, other))
+        mine, others = (self._seconds_of(each, [0, *self.fresh]) for each in (plan, other))
         traced, *fresh = np.log(np.array(others) / np.array(mine)).tolist()
         return bool((1 - self.fresh_share) * np.mean(fresh) + self.fresh_share * traced > 0)
 
     def anew(self, plan: Plan) -> float:
         """Seconds that decide, by the trace and by runs, where there are any, that no layout was made from."""
-        return self._seconds(np.array([run.seconds for run in self.trials.run(plan, [0, *self.fresh])]))
+        return self._seconds(np.array(self._seconds_of(plan, [0, *self.fresh])))
+
+    def io_s(self, plan: Plan) -> float:
+        """The I/O time of the trace, which is told of a plan."""
+        return self.trials.in_flight_s(self.trials.as_written(plan))
+
+    def _seconds_of(self, plan: Plan, which: Sequence[int]) -> list[float]:
+        """Seconds of some of the runs."""
+        return [run.seconds for run in self.trials.run(self.trials.as_written(plan), which)]
 
     def _seconds(self, seconds: Float) -> float:
         """What decides, of the seconds of the trace and of other runs."""
@@ -101,3 +113,12 @@ class Judge:
             return float(seconds.max())
         likely_s = float(seconds[1:].mean())
         return self.told * traced_s + (1 - self.told) * (max(likely_s, traced_s) / 3 + likely_s / 2 + traced_s / 6)
+
+
+def plainest(plans: Sequence[Plan], seconds: Sequence[float], bounds_s: Sequence[float], chosen: int) -> int:
+    """Of the plans that are as good as the chosen one within a hair, by what decides and by their bounds, the one that
+    names the fewest slices, which gives no byte a place for nothing; the chosen one among equals.
+    """
+    most_s, most_bound_s = seconds[chosen] * (1 + TIED), bounds_s[chosen] * (1 + TIED)
+    alike = [n for n, each in enumerate(seconds) if each <= most_s and bounds_s[n] <= most_bound_s]
+    return min(alike, key=lambda n: (slices(plans[n]), n != chosen, n))

@@ -21,6 +21,7 @@ from ...model.general import Float, Int
 from ...plan import Plan
 from ...simulate.scenario import Cycles, files_of, frame, moves_of
 from ...workload.requests import Workload, dealt
+from ..toolkit.build import join_runs
 from ..toolkit.regions import checked_size
 from .tuning import HOPELESS, TRIAL_REQUESTS_MAX
 
@@ -44,7 +45,10 @@ class Run:
 
 
 class Trials:
-    """The first requests of runs over the same files, closed loops with their think times, to be run on layouts."""
+    """The first requests of runs over the same files, closed loops with their think times, to be run on layouts.
+
+    Processes that ran one after another do so, but in a sample, whose few requests of each do not tell.
+    """
 
     def __init__(self, runs: Sequence[Workload], cluster: Cluster) -> None:
         workload = runs[0]
@@ -68,10 +72,11 @@ class Trials:
         sizes = [(workload.files[each].path, checked_size(workload.files[each], self.source)) for each in moved]
         described = json.dumps(frame(cluster, cluster.active, sizes))
         with naming(self.source):
-            self.native: Any = native.make("Trials", described, [(table, most) for table in tables])
+            given = [(table, most, run.weight > 1) for run, table in zip(runs, tables, strict=True)]
+            self.native: Any = native.make("Trials", described, given)
 
     def placed(self, plan: Plan) -> Placed:
-        """A plan as the engine takes it."""
+        """A plan as the engine takes it, its regions as they are: of one that is written, or of files as they lie."""
         cycles, files = Cycles(self.targets, str(self.cluster.source)), files_of(plan, self.paths)
         rows = [
             (number, region.start, region.len, *cycles.place(region.stripes))
@@ -84,6 +89,12 @@ class Trials:
         ]
         return Placed(cycles.made, np.array(rows, dtype=np.int64), moves)
 
+    def as_written(self, plan: Plan) -> Placed:
+        """A plan that a policy just made as `plan_by` hands it out: in regions that are joined, accesses continue each
+        other across what were borders.
+        """
+        return self.placed(join_runs(plan))
+
     def run(self, layout: Plan | Placed, which: Sequence[int] = (0,)) -> list[Run]:
         """Some of the runs, by their numbers."""
         placed = self.placed(layout) if isinstance(layout, Plan) else layout
@@ -92,18 +103,18 @@ class Trials:
             found = native.parsed(self.native.run, placed.cycles, rows, list(placed.moves), list(which))
         return [Run(seconds, np.array(busy_s) / self.channels) for seconds, busy_s in found]
 
-    def in_flight_s(self, plan: Plan) -> float:
+    def in_flight_s(self, layout: Plan | Placed) -> float:
         """Simulated seconds of the first run with any read under way and those with any write, added: the I/O time that
         `tune` measures, without what the program does between its requests.
         """
-        placed = self.placed(plan)
+        placed = self.placed(layout) if isinstance(layout, Plan) else layout
         rows = np.ascontiguousarray(placed.regions)
         with naming(self.source):
             return float(native.parsed(self.native.in_flight_s, placed.cycles, rows, list(placed.moves), 0))
 
 
 def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, which: Sequence[int] = (0,)) -> Float:
-    """Simulated seconds of some of the runs under every plan, shape (plans, runs).
+    """Simulated seconds of some of the runs under every plan as it would be written, shape (plans, runs).
 
     The first plan is always run, the others by their bounds in ascending order, and those that cannot be the quickest
     in the first of the runs are not: inf. A run is quicker than its bound where accesses continue others, so what tells
@@ -114,6 +125,6 @@ def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, wh
     for number in [0, *sorted(range(1, len(plans)), key=lambda each: bounds_s[each])]:
         if number and bounds_s[number] * spared > HOPELESS * seconds[:, 0].min():
             break
-        seconds[number] = [run.seconds for run in trials.run(plans[number], which)]
+        seconds[number] = [run.seconds for run in trials.run(trials.as_written(plans[number]), which)]
         spared = min(spared, float(seconds[number, 0]) / max(bounds_s[number], 1e-300))
     return seconds

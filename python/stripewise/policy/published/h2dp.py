@@ -101,14 +101,18 @@ def _initial(
     return placed, reasons, benefit
 
 
+#: Requests of all processes are added, also those that are served at once.
+_BENEFIT = "benefit {:.6g} s of its requests' times added"
+
+
 def _reason(touched: bool, benefit_s: float, landing: Landing, h: int, s: int) -> str:
     """Why the region lies where it lies."""
     if landing is Landing.ELSEWHERE:
         return "where room was left: its first choice is full"
     if landing is Landing.HYBRID:
-        return f"critical: benefit {benefit_s:.6g} s with h {format_size(h)}, s {format_size(s)}"
+        return f"critical: {_BENEFIT.format(benefit_s)} with h {format_size(h)}, s {format_size(s)}"
     if landing is Landing.CROWDED_OUT:
-        return f"HServers: benefit {benefit_s:.6g} s, but no SServer space is left"
+        return f"HServers: {_BENEFIT.format(benefit_s)}, but no SServer space is left"
     return "HServers: no benefit from SServers" if touched else "HServers: not touched in the trace"
 
 

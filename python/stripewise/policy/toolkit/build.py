@@ -45,6 +45,11 @@ def join_runs(plan: Plan) -> Plan:
     return replace(plan, files=tuple(files))
 
 
+def slices(plan: Plan) -> int:
+    """Pairs of target and width that a plan names as it is written."""
+    return sum(len(region.stripes) for file in join_runs(plan).files for region in file.regions)
+
+
 def _joined(file: FilePlan, moved: set[tuple[str, int]]) -> Iterator[RegionPlan]:
     fixed = frozenset(each.start for each in file.regions if each.comment or (file.path, each.start) in moved)
     at = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from ...files.spelling import path_meant
 from ..store import Store
 from .listed import Copies, copies_of
 
@@ -19,5 +20,5 @@ def place_of(path: str) -> str:
 def copies_of_files(store: Store, paths: Iterable[str]) -> dict[str, Copies]:
     """By path, of the files that have some which programs use. Raises StoreError."""
     known = {place_of(each.path): each for each in copies_of(store) if not each.is_stale}
-    places = {path: place_of(path) for path in paths} if known else {}
+    places = {path: place_of(path_meant(path)) for path in paths} if known else {}
     return {path: known[place] for path, place in places.items() if place in known}

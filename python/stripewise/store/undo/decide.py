@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 import stat
 from collections import Counter
 from collections.abc import Iterable
@@ -16,13 +15,12 @@ from typing import Any
 from ...errors import StoreError
 from ...files.parts import held_place
 from ...layout import target_bytes
-from ...units import format_size, quoted
+from ...units import command_line, format_size, quoted
 from ..copies.build import is_container
 from ..copies.listed import copies_of
-from ..find import recorded_name
 from ..placed import allocated_bytes
 from ..room import read_only_targets
-from ..store import Store, StoredFile
+from ..store import Store, StoredFile, recorded_name
 from ..templates import templates_in
 from ..trust import user_name
 from .names import Links, find_links, link_id, others_change
@@ -120,7 +118,7 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     files = [file for file in store.files() if not is_container(store.root, file.path)]
     copies = [allocated_bytes(store, file.id) for file in store.files() if is_container(store.root, file.path)]
     made.problems += _away(store, files, made)
-    recorded = {file.id: recorded_name(store, file.id) for file in files}
+    recorded = {file.id: recorded_name(store.root, file.id) for file in files}
     links = find_links(
         store.config, recorded, [*search, *([orphans] if orphans is not None and orphans.is_dir() else [])]
     )
@@ -209,7 +207,7 @@ def _away(store: Store, files: list[StoredFile], made: Decision) -> list[str]:
 
 
 def _run_rm(store: Store, path: str) -> str:
-    return shlex.join(["stripewise", "run", "--store", str(store.root), "--", "rm", path])
+    return command_line(["stripewise", "run", "--store", str(store.root), "--", "rm", path])
 
 
 def in_use(store: Store) -> list[str]:

@@ -103,23 +103,34 @@ def nothing_new(store: Store) -> Iterator[None]:
 
 
 def settle(store: Store) -> None:
-    """Ends what a killed run has begun: a file whose plain copy took its name's place is plain, others are managed."""
-    for note in list(notes(store)):
-        place, name, copy = _split(note)
-        try:
-            with held_directory(place) as here:
-                found = _look(name, here)
-                if note.ino and found is not None and _is_plain(found) and found.st_ino == note.ino:
-                    _let_go(store, note, here, found)
-                    continue
-                _remove_own(copy, here)
-        except (FileNotFoundError, NotADirectoryError):
-            # With its directory went the copy.
-            pass
-        forget(store, note)
+    """Ends what a killed run has begun, and empties the trash."""
+    settle_notes(store)
     # What is away may come back: without it nothing is collected until it is decided that nobody needs it.
     if not away_targets(store):
         collect(store, False, 0, None)
+
+
+def settle_notes(store: Store) -> int:
+    """A noted file whose plain copy took its name's place is plain, others are managed; how many had a note."""
+    noted = list(notes(store))
+    for note in noted:
+        try:
+            with held_directory(os.path.dirname(note.path)) as here:
+                _settle(store, note, here)
+        except (FileNotFoundError, NotADirectoryError):
+            # With its directory went the copy.
+            forget(store, note)
+    return len(noted)
+
+
+def _settle(store: Store, note: Note, here: int) -> None:
+    _, name, copy = _split(note)
+    found = _look(name, here)
+    if note.ino and found is not None and _is_plain(found) and found.st_ino == note.ino:
+        _let_go(store, note, here, found)
+    else:
+        _remove_own(copy, here)
+        forget(store, note)
 
 
 def plain_by_now(decision: Decision, done: Done) -> str:
@@ -178,9 +189,9 @@ def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:
             note = replace(note, ino=plain.st_ino)
             write(store, note)
             _take_place(store, note, here, plain, file.is_orphan)
-        except StoreError:
-            _remove_own(copy, here)
-            forget(store, note)
+        except BaseException:
+            # A signal may come behind the rename, too.
+            _settle(store, note, here)
             raise
         _let_go(store, note, here, plain)
 

@@ -21,7 +21,7 @@ from typing import Any
 from ...errors import InUseError, StoreError
 from ...files.parts import held_place, read_at, replace_part
 from .. import trust
-from ..config import CONFIG_LOCK, PLANS_DIR, RUN_DIR, TUNE_LOCK
+from ..config import CONFIG_LOCK, EARLIER, PLANS_DIR, REFUSED, RUN_DIR, TUNE_LOCK
 from ..copies.build import COPIES_DIR, REPLICAS, REPLICAS_LOCK
 from ..layouts import LAYOUTS_DIR
 from ..store import Store
@@ -48,9 +48,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: What opening or removing a directory says where there is none.
 _NO_DIRECTORY = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 _IDENTITY_BYTES_MAX = 16 << 10
-_OWN = re.compile(
-    "|".join([*map(re.escape, (CONFIG_LOCK, TUNE_LOCK, REPLICAS, REPLICAS_LOCK)), r"store\.bin\.tmp", _TEMPORARY])
-)
+_OWN_NAMES = (CONFIG_LOCK, TUNE_LOCK, EARLIER, REFUSED, REPLICAS, REPLICAS_LOCK)
+_OWN = re.compile("|".join([*map(re.escape, _OWN_NAMES), r"store\.bin\.tmp", _TEMPORARY]))
 
 
 @dataclass

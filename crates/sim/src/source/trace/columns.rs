@@ -77,6 +77,14 @@ impl Table {
         Error::Trace(format!("{}: {why}; collect it again", self.path.display()))
     }
 
+    /// An error of a trace in which none of the files is used.
+    pub(super) fn without_requests(&self) -> Error {
+        let path = self.path.display();
+        Error::Trace(format!(
+            "{path}: holds no read or write that moved a byte of the files that are asked for; give the trace that the plan is of, or other files"
+        ))
+    }
+
     /// The columns of a row group from row `row` on.
     pub(super) fn columns(&self, group: usize, row: u64) -> Result<Columns, Error> {
         self.begin(group, row).map_err(|error| self.damaged(&one_line(&error)))

@@ -7,6 +7,7 @@ mod columns;
 #[cfg(test)]
 mod tests;
 
+use super::turns::{Life, Turns};
 use crate::{Error, Request, Source, Start};
 use columns::{Columns, Item, Table};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +23,8 @@ const BATCH_ROWS: usize = 1024;
 /// How a trace's times are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
-    /// A request follows the client's request before after the time that the program took between them.
+    /// A request follows the client's request before after the time that the program took between them; a client that began when others were over follows
+    /// these so.
     Closed,
     /// Every request begins when it began.
     Open,
@@ -33,6 +35,8 @@ pub struct TraceSource {
     table: Table,
     mode: Loop,
     clients: Vec<Client>,
+    /// Clients in the order in which they ended.
+    ended: Vec<u32>,
     /// Clients with an open row group, oldest first.
     open: VecDeque<u32>,
     batch_rows: usize,
@@ -45,6 +49,8 @@ pub struct TraceSource {
 struct Client {
     process: i32,
     thread: i32,
+    /// Of its first request, if others were over before it.
+    start: Option<Start>,
     /// Row groups with requests of it.
     groups: Vec<usize>,
     /// Place in `groups`, and rows of that group that have been read.
@@ -61,6 +67,7 @@ struct Client {
 struct Found {
     groups: Vec<usize>,
     latest_ns: u64,
+    life: Option<Life>,
 }
 
 impl TraceSource {
@@ -80,6 +87,8 @@ impl TraceSource {
                     disorder = disorder.or(Some((item.process, item.thread)));
                 }
                 client.latest_ns = client.latest_ns.max(item.start_ns);
+                let life = Life { start_ns: item.start_ns, end_ns: item.end_ns };
+                client.life = Some(client.life.map_or(life, |before| before.and(life)));
                 if client.groups.last() != Some(&group) {
                     client.groups.push(group);
                 }
@@ -92,11 +101,18 @@ impl TraceSource {
             return Err(table.damaged(&format!("the requests of process {process}, thread {thread} do not stand in the order of start_ns")));
         }
         if found.is_empty() {
-            return Err(table.damaged("holds no read or write that moved a byte of the files that are asked for"));
+            return Err(table.without_requests());
         }
         let batch_rows = (READY_MAX / found.len()).clamp(64, BATCH_ROWS);
-        let clients = found.into_iter().map(|((process, thread), Found { groups, .. })| Client { process, thread, groups, ..Client::default() });
-        Ok(TraceSource { clients: clients.collect(), table, mode, open: VecDeque::new(), batch_rows, zero_ns, requests })
+        let turns = match mode {
+            Loop::Closed => Turns::of(&found.values().filter_map(|client| client.life).collect::<Vec<_>>()),
+            Loop::Open => Turns::default(),
+        };
+        let starts = turns.starts.into_iter().chain(std::iter::repeat(None));
+        let clients = found.into_iter().zip(starts);
+        let clients =
+            clients.map(|(((process, thread), Found { groups, .. }), start)| Client { process, thread, start, groups, ..Client::default() });
+        Ok(TraceSource { clients: clients.collect(), ended: turns.ended, table, mode, open: VecDeque::new(), batch_rows, zero_ns, requests })
     }
 
     /// How many requests there are.
@@ -151,6 +167,10 @@ impl Source for TraceSource {
         self.clients.len() as u32
     }
 
+    fn ended(&self) -> &[u32] {
+        &self.ended
+    }
+
     fn next(&mut self, process: u32) -> Result<Option<Request>, Error> {
         if self.clients.get(process as usize).is_some_and(|client| client.ready.is_empty()) {
             self.refill(process)?;
@@ -164,7 +184,7 @@ impl Source for TraceSource {
         let since_ns = item.start_ns - self.zero_ns.min(item.start_ns);
         let start = match self.mode {
             Loop::Open => Start::At(since_ns),
-            Loop::Closed if client.end_ns == 0 => Start::After(since_ns),
+            Loop::Closed if client.end_ns == 0 => client.start.unwrap_or(Start::After(since_ns)),
             Loop::Closed => Start::After(item.start_ns.saturating_sub(client.end_ns)),
         };
         client.end_ns = client.end_ns.max(item.end_ns).max(1);

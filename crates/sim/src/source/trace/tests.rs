@@ -119,6 +119,19 @@ fn a_closed_loop_keeps_think_times_and_an_open_one_the_times() {
 }
 
 #[test]
+fn clients_that_ran_one_after_another_do_in_a_closed_loop() {
+    // Beside each other, and one behind the first of these, 70 ns after its end.
+    let rows = vec![row(0, 1, 1000), row(0, 2, 1010), row(0, 2, 1500), row(9, 1, 1100 + 10)];
+    let mut closed = opened(std::slice::from_ref(&rows), Loop::Closed).unwrap();
+    let starts = |source: &mut TraceSource| (0..3).map(|client| all(source, client)[0].start).collect::<Vec<_>>();
+    assert_eq!(closed.ended(), [0, 2, 1]);
+    assert_eq!(starts(&mut closed), [Start::After(0), Start::After(10), Start::Behind { over: 1, think_ns: 70 }]);
+    let mut open = opened(&[rows], Loop::Open).unwrap();
+    assert!(open.ended().is_empty());
+    assert_eq!(starts(&mut open), [Start::At(0), Start::At(10), Start::At(110)]);
+}
+
+#[test]
 fn clients_beyond_the_open_row_groups_lose_nothing() {
     let clients = OPEN_MAX as i32 + 60;
     let groups: Vec<Vec<Row>> = (0..clients).map(|p| (0..700).map(|n| row(p, p + 7, n * 100 + i64::from(p))).collect()).collect();

@@ -306,7 +306,9 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
     );
     let Some((dev, ino, name)) = parse_link_record(&record) else {
         let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));
-        check.found(Severity::Warning, "orphaned", id, text, &orphan, false);
+        let found =
+            format!("'stripewise store gc {}' looks for its name, which 'stripewise store relink' records; nothing is deleted", quoted(&store.root));
+        check.found(Severity::Warning, "orphaned", id, text, &found, false);
         return Ok(());
     };
     let is_copies = is_container(store, id)?;

@@ -44,8 +44,9 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
         store.go_on()?;
         check.report.files += 1;
         if let Err(e) = check_file(&mut check, *id) {
-            let finding =
-                Finding::new(Severity::Error, code_of(&e), e.to_string(), "see 'stripewise store fsck --help', or restore the file from a copy");
+            let name = super::super::info::link_path(store, *id).map(|path| format!("{}: ", path.display())).unwrap_or_default();
+            let cure = format!("restore {} from a copy of the store, or remove the file and restore it", store.file_dir(*id).display());
+            let finding = Finding::new(Severity::Error, code_of(&e), format!("{name}{e}"), &cure);
             check.report.add(finding.of_file(*id).at(&store.file_dir(*id)));
         }
     }

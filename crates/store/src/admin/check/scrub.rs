@@ -1,6 +1,6 @@
 //! Reading every byte of a file's objects and comparing it with the checksums kept since: a block that changed though nobody wrote the
-//! object is bit rot. Objects that were written are summed anew. Programs may run; an object that is written meanwhile is left for
-//! the next time.
+//! object is bit rot, and so is an end that is gone though nobody wrote the file. Objects that were written are summed anew. Programs may
+//! run; an object that is written meanwhile is left for the next time.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,16 +9,22 @@ use stripewise_checksum::crc32c;
 use stripewise_layout::{GRANULE, Table};
 use stripewise_target::interface::{Object, Opening};
 
-use super::sums::{BLOCK_BYTES, ObjectSums, Stamp, load, save, zero_block};
+use super::sums::{BLOCK_BYTES, ObjectSums, Rest, Stamp, Sums, load, save, zero_block};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::{link_path, size_at_least};
+use crate::admin::metadata::container::is_container;
 use crate::admin::metadata::publish::{objects_of, objects_reached};
 use crate::admin::metadata::ranges::joined;
 use crate::admin::metadata::reader::{layout_bytes, view};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::Store;
 
+/// Of an object that changed while the file's times stayed.
+const AGAINST_TIMES: &str = "it changed since the last scrub, though the file's times tell of no write: a killed writer's, that of a map which was \
+                             left at exit, or somebody else's; summed anew";
+/// So many ranges of a file are told; JSON has all.
+const RANGES_SHOWN: usize = 8;
 /// A stamp tells of later writes only once the clock of the file system has moved on from it.
 const STAMP_AGE_NS: i64 = 60_000_000;
 /// The same where times are whole seconds.
@@ -56,6 +62,9 @@ pub struct Scrubbed {
     pub bytes: u64,
     /// What is wrong.
     pub rot: Vec<Rot>,
+    /// Objects that were written, though the times of their file do not tell of it, each in a sentence: killed writers, and maps that are left as they
+    /// are at exit, leave such ones; so does who writes an object itself.
+    pub suspect: Vec<String>,
     /// Targets that are away, each in a sentence: their objects were not looked at.
     pub away: Vec<String>,
 }
@@ -81,6 +90,33 @@ impl Pace {
     }
 }
 
+/// Scrubs files, but for those that are removed meanwhile.
+///
+/// # Errors
+/// As [`scrub_file`].
+pub fn scrub_files(store: &Store<'_>, ids: &[u64], pace: &Pace) -> Result<Scrubbed> {
+    let mut done = Scrubbed::default();
+    for id in ids {
+        let (files, rot, suspect) = (done.files, done.rot.len(), done.suspect.len());
+        let result = scrub_file(store, *id, pace, &mut done);
+        if let Err(e @ StoreError::Stopped(_)) = result {
+            return Err(e);
+        }
+        if result.is_ok() && (rot, suspect) == (done.rot.len(), done.suspect.len()) {
+            continue;
+        }
+        let dir = store.file_dir(*id);
+        if store.medium.stat(&dir).doing("look at", &dir)?.is_some() {
+            result?;
+            continue;
+        }
+        done.files = files;
+        done.rot.truncate(rot);
+        done.suspect.truncate(suspect);
+    }
+    Ok(done)
+}
+
 /// Scrubs one file.
 ///
 /// # Errors
@@ -94,23 +130,29 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     let before = load(store, id)?;
     let mut after = before.clone();
     let (objects, reached) = (objects_of(&layout), objects_reached(store, id, &layout, size)?);
-    after.retain(|object, _| objects.contains(object));
+    after.objects.retain(|object, _| objects.contains(object));
+    // What is written to copies moves no times of their container.
+    after.rest = if is_container(store, id)? { None } else { Some(rest(store, id, layout.generation)?) };
+    let is_unwritten = before.rest.is_some() && before.rest == after.rest;
     done.files += 1;
     for object in objects {
         if let Some(why) = store.away(object.0 as usize) {
             if !done.away.contains(&why) {
                 done.away.push(why);
             }
+            after.rest = None;
             continue;
         }
         if !reached.contains(&object) && !objects::is_there(store, id, object)? {
+            after.objects.remove(&object);
             continue;
         }
         let path = store.object(object.0, id, object.1)?;
         let target = store.target(object.0)?.name.clone();
+        let name = || link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+        let sentence = |what: &str| format!("{} (file {}) on target {target}: {what}", name(), id_text(id));
         let mut report = |ranges: Vec<(u64, u64)>, what: String| {
-            let name = link_path(store, id).map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
-            let message = format!("{name} (file {}) on target {target}: {what}", id_text(id));
+            let (name, message) = (name(), sentence(&what));
             done.rot.push(Rot {
                 file: id_text(id),
                 path: name,
@@ -123,20 +165,39 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
         match sum_object(store, id, object, pace, &mut done.bytes) {
             Err(e @ StoreError::Stopped(_)) => return Err(e),
             Err(e) => report(Vec::new(), format!("it cannot be read: {e}")),
-            Ok(None) => done.busy += 1,
-            Ok(Some(now)) => match before.get(&object) {
+            Ok(None) => {
+                done.busy += 1;
+                after.rest = None;
+            }
+            Ok(Some(now)) => match before.objects.get(&object) {
                 Some(kept) if kept.stamp == now.stamp => {
                     done.verified += 1;
                     let bad: Vec<u64> = (0..).zip(kept.blocks.iter().zip(&now.blocks)).filter(|(_, (a, b))| a != b).map(|(n, _)| n).collect();
                     if !bad.is_empty() {
-                        let ranges = logical(&table, object, &bad, size);
-                        let text = ranges.iter().map(|(from, to)| format!("{from}-{}", to - 1)).collect::<Vec<_>>().join(", ");
-                        report(ranges, format!("bytes {text} changed though nobody wrote them"));
+                        let ranges = logical(&table, object, bad.iter().flat_map(|block| granules(block * BLOCK_BYTES, BLOCK_BYTES)), size);
+                        report(ranges.clone(), format!("bytes {} changed though nobody wrote them", text_of(&ranges)));
                     }
                 }
-                _ => {
+                Some(kept) if is_unwritten && now.stamp.size < kept.stamp.size => {
+                    let gone = granules(now.stamp.size, kept.stamp.size - now.stamp.size);
+                    let ranges = logical(&table, object, gone, size);
+                    if ranges.is_empty() {
+                        done.summed += 1;
+                        after.objects.insert(object, now);
+                        continue;
+                    }
+                    // The sums of what was there stay: the next scrub says the same.
+                    done.verified += 1;
+                    let what =
+                        format!("bytes {} are gone though nobody wrote the file: its object was cut to {} bytes", text_of(&ranges), now.stamp.size);
+                    report(ranges, what);
+                }
+                kept => {
+                    if is_unwritten && kept.is_some_and(|kept| kept.blocks != now.blocks) {
+                        done.suspect.push(sentence(AGAINST_TIMES));
+                    }
                     done.summed += 1;
-                    after.insert(object, now);
+                    after.objects.insert(object, now);
                 }
             },
         }
@@ -144,15 +205,23 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     if after != before { save(store, id, &after) } else { Ok(()) }
 }
 
-/// Takes the checksums of a new file.
+/// The file's rest as it is now.
+fn rest(store: &Store<'_>, id: u64, generation: u64) -> Result<Rest> {
+    let head = store.part(id, "head");
+    let found = store.medium.stat(&head).doing("look at", &head)?;
+    Ok(Rest { head_mtime_ns: found.map_or(0, |found| found.mtime_ns), generation })
+}
+
+/// Takes the checksums of a new file, which has this `rest` from then on.
 ///
 /// # Errors
 /// `Io`.
-pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTreeSet<ObjectId>) -> Result<()> {
-    let mut sums = super::sums::Sums::new();
+pub fn sum_new_file(store: &Store<'_>, id: u64, objects: &std::collections::BTreeSet<ObjectId>, rest: Option<Rest>) -> Result<()> {
+    let mut sums = Sums { rest, ..Sums::default() };
     for object in objects {
-        if let Some(found) = sum_object(store, id, *object, &Pace::new(0), &mut 0)? {
-            sums.insert(*object, found);
+        match sum_object(store, id, *object, &Pace::new(0), &mut 0)? {
+            Some(found) => drop(sums.objects.insert(*object, found)),
+            None => sums.rest = None,
         }
     }
     save(store, id, &sums)
@@ -193,13 +262,19 @@ fn sum_object(store: &Store<'_>, id: u64, object: ObjectId, pace: &Pace, read: &
     Ok((stamp()? == before).then_some(ObjectSums { stamp: before, blocks }))
 }
 
-/// The bytes of the file that lie in blocks of an object.
-fn logical(table: &Table<'_>, (target, plane): ObjectId, blocks: &[u64], size: u64) -> Vec<(u64, u64)> {
-    let mut ranges = Vec::new();
-    for granule in blocks.iter().flat_map(|b| (0..BLOCK_BYTES / GRANULE).map(move |g| b * BLOCK_BYTES + g * GRANULE)) {
-        if let Some(at) = table.inverse(target, plane, granule).filter(|at| *at < size) {
-            ranges.push((at, (at + GRANULE).min(size)));
-        }
-    }
-    joined(ranges)
+/// The granules of an object that a range of it touches.
+fn granules(at: u64, len: u64) -> impl Iterator<Item = u64> {
+    (at / GRANULE..(at + len).div_ceil(GRANULE)).map(|granule| granule * GRANULE)
+}
+
+/// The bytes of the file that lie in granules of an object.
+fn logical(table: &Table<'_>, (target, plane): ObjectId, granules: impl Iterator<Item = u64>, size: u64) -> Vec<(u64, u64)> {
+    let found = granules.filter_map(|granule| table.inverse(target, plane, granule)).filter(|at| *at < size);
+    joined(found.map(|at| (at, (at + GRANULE).min(size))).collect())
+}
+
+/// Ranges for people: first and last byte of each, of many the first ones.
+fn text_of(ranges: &[(u64, u64)]) -> String {
+    let shown = ranges.iter().take(RANGES_SHOWN).map(|(from, to)| format!("{from}-{}", to - 1)).collect::<Vec<_>>().join(", ");
+    if ranges.len() > RANGES_SHOWN { format!("{shown} and {} more ranges", ranges.len() - RANGES_SHOWN) } else { shown }
 }

@@ -14,8 +14,10 @@ use crate::admin::store::Store;
 /// Bytes of an object that one checksum covers.
 pub const BLOCK_BYTES: u64 = 1 << 20;
 const MAGIC: &[u8; 8] = b"SWSUMS01";
-const VERSION: u32 = 1;
-const HEADER_BYTES: usize = 32;
+const VERSION: u32 = 2;
+const HEADER_BYTES: usize = 48;
+/// Stands for "not known" where head's time is.
+const UNKNOWN_NS: i64 = i64::MIN;
 const OBJECT_BYTES: usize = 40;
 const LIMIT_BYTES: u64 = 1 << 30;
 
@@ -46,16 +48,33 @@ pub struct ObjectSums {
     pub blocks: Vec<u32>,
 }
 
-/// All objects of a file.
-pub type Sums = BTreeMap<ObjectId, ObjectSums>;
+/// What stays as long as no program writes the file and nothing of it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Last change of head's content, nanoseconds since 1970: writes of the file move it.
+    pub head_mtime_ns: i64,
+    /// Of the layout.
+    pub generation: u64,
+}
+
+/// All objects of a file, and its rest when all of these sums were taken or found right: `None` where some were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// By target and plane.
+    pub objects: BTreeMap<ObjectId, ObjectSums>,
+    /// Not known of sums that version 1 has written.
+    pub rest: Option<Rest>,
+}
 
 fn encode(sums: &Sums) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend([0; 4]);
-    bytes.extend((sums.len() as u64).to_le_bytes());
+    bytes.extend((sums.objects.len() as u64).to_le_bytes());
     bytes.extend(BLOCK_BYTES.to_le_bytes());
-    for ((target, plane), object) in sums {
+    bytes.extend(sums.rest.map_or(UNKNOWN_NS, |rest| rest.head_mtime_ns).to_le_bytes());
+    bytes.extend(sums.rest.map_or(0, |rest| rest.generation).to_le_bytes());
+    for ((target, plane), object) in &sums.objects {
         bytes.extend(target.to_le_bytes());
         bytes.extend(plane.to_le_bytes());
         bytes.extend(object.stamp.size.to_le_bytes());
@@ -63,7 +82,7 @@ fn encode(sums: &Sums) -> Vec<u8> {
         bytes.extend(object.stamp.ctime_ns.to_le_bytes());
         bytes.extend((object.blocks.len() as u64).to_le_bytes());
     }
-    for crc in sums.values().flat_map(|o| &o.blocks) {
+    for crc in sums.objects.values().flat_map(|o| &o.blocks) {
         bytes.extend(crc.to_le_bytes());
     }
     let crc = crc32c_without(&bytes, 12);
@@ -94,23 +113,25 @@ impl Fields<'_> {
 
 fn decode(bytes: &[u8]) -> Option<Sums> {
     let mut fields = Fields(bytes);
-    if fields.take::<8>()? != *MAGIC || fields.half()? != VERSION || fields.half()? != crc32c_without(bytes, 12) {
+    let (magic, version) = (fields.take::<8>()?, fields.half()?);
+    if magic != *MAGIC || !(1..=VERSION).contains(&version) || fields.half()? != crc32c_without(bytes, 12) {
         return None;
     }
     let (objects, block_bytes) = (fields.word()?, fields.word()?);
     if block_bytes != BLOCK_BYTES {
         return None;
     }
+    let rest = if version == 1 { None } else { Some(Rest { head_mtime_ns: fields.word()? as i64, generation: fields.word()? }) };
     let mut heads = Vec::new();
     for _ in 0..objects {
         let id = (fields.half()?, fields.half()?);
         let stamp = Stamp { size: fields.word()?, mtime_ns: fields.word()? as i64, ctime_ns: fields.word()? as i64 };
         heads.push((id, stamp, fields.word()?));
     }
-    let mut sums = Sums::new();
+    let mut sums = Sums { objects: BTreeMap::new(), rest: rest.filter(|rest| rest.head_mtime_ns != UNKNOWN_NS) };
     for (id, stamp, count) in heads {
         let blocks = (0..count).map(|_| fields.half()).collect::<Option<Vec<u32>>>()?;
-        sums.insert(id, ObjectSums { stamp, blocks });
+        sums.objects.insert(id, ObjectSums { stamp, blocks });
     }
     fields.0.is_empty().then_some(sums)
 }
@@ -122,11 +143,11 @@ fn decode(bytes: &[u8]) -> Option<Sums> {
 pub fn load(store: &Store<'_>, id: u64) -> Result<Sums> {
     let path = store.part(id, "sums");
     if store.medium.stat(&path).doing("look at", &path)?.is_none() {
-        return Ok(Sums::new());
+        return Ok(Sums::default());
     }
     let bytes = read_small(store.medium, &path, LIMIT_BYTES).doing("read", &path)?;
     let version = bytes.get(8..12).and_then(|b| b.try_into().ok()).map_or(VERSION, u32::from_le_bytes);
-    if bytes.starts_with(b"SWSUMS") && bytes.len() >= HEADER_BYTES && version > VERSION {
+    if bytes.starts_with(b"SWSUMS") && bytes.len() >= 12 && version > VERSION {
         return Err(StoreError::Newer(format!(
             "{} has version {version}, this Stripewise reads up to {VERSION}; use the newer Stripewise",
             path.display()
@@ -149,7 +170,7 @@ pub fn zero_block(len: u64) -> u32 {
     crc32c(&vec![0; len as usize])
 }
 
-const _: () = assert!(HEADER_BYTES == 8 + 4 + 4 + 8 + 8 && OBJECT_BYTES == 4 + 4 + 8 * 4);
+const _: () = assert!(HEADER_BYTES == 8 + 4 + 4 + 4 * 8 && OBJECT_BYTES == 4 + 4 + 8 * 4);
 
 #[cfg(test)]
 mod tests {
@@ -159,7 +180,8 @@ mod tests {
     #[test]
     fn sums_read_back_and_no_changed_byte_goes_unnoticed() {
         let object = |n: u32| ObjectSums { stamp: Stamp { size: 9, mtime_ns: -3, ctime_ns: 7 }, blocks: vec![n; n as usize] };
-        let sums = Sums::from([((0, 0), object(3)), ((7, 1), object(0)), ((8, 0), object(1))]);
+        let objects = BTreeMap::from([((0, 0), object(3)), ((7, 1), object(0)), ((8, 0), object(1))]);
+        let sums = Sums { objects, rest: Some(Rest { head_mtime_ns: -9, generation: 4 }) };
         let bytes = encode(&sums);
         assert_eq!(bytes.len(), HEADER_BYTES + 3 * OBJECT_BYTES + 4 * 4);
         assert_eq!(decode(&bytes), Some(sums));
@@ -169,5 +191,19 @@ mod tests {
             assert_eq!(decode(&changed), None, "{n}");
             assert_eq!(decode(&bytes[..n]), None, "{n}");
         }
+    }
+
+    #[test]
+    fn sums_of_version_1_are_read_without_a_rest() {
+        let objects = BTreeMap::from([((3, 0), ObjectSums { stamp: Stamp::default(), blocks: vec![5, 6] })]);
+        let known = Sums { objects: objects.clone(), rest: Some(Rest { head_mtime_ns: 5, generation: 1 }) };
+        let unknown = Sums { objects, rest: None };
+        assert_eq!(decode(&encode(&unknown)), Some(unknown.clone()));
+        let mut old = encode(&known);
+        old.drain(32..48);
+        old[8] = 1;
+        let crc = crc32c_without(&old, 12);
+        old[12..16].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(decode(&old), Some(unknown));
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::Serialize;
-use stripewise_layout::{Layout, Span, View};
+use stripewise_layout::{Layout, Origin, Span, View};
 use stripewise_target::interface::Opening;
 
 use super::source::{Source, changed, gone};
@@ -84,7 +84,7 @@ pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, lease: bool
     let id = fresh_id(store)?;
     let refuse = |e| StoreError::Invalid(format!("{}: its replicas: {e}", path.display()));
     let record = encode(&original, id, path.as_os_str().as_bytes(), &plan.layout).map_err(refuse)?;
-    let layout = plain_layout(plan.regions.clone(), 1, [id, 0]);
+    let layout = plain_layout(plan.regions.clone(), 1, [id, 0], Origin::Unknown);
     let bytes = layout.encode().map_err(refuse)?;
     remove::clear(store, &name)?;
     check_targets(store, path, &layout, &View::parse(&bytes).map_err(refuse)?, plan.bytes)?;
@@ -166,7 +166,7 @@ impl Making<'_> {
         let map = medium.ctl(&ctl, false).doing("map", &ctl)?;
         map.ctl().raise_size(plan.bytes);
         mirror_size(store, id, map.ctl())?;
-        sum_new_file(store, id, &objects)?;
+        sum_new_file(store, id, &objects, None)?;
         self.alone = None;
         Ok(())
     }

@@ -102,7 +102,7 @@ impl Plan {
         plan.layout.regions = vec![Region { start: 0, len: HOME_BYTES, generation: 0, placement: Placement::Original }];
         for (number, replica) in json.replicas.iter().enumerate() {
             let total = total_of(replica, size).map_err(|why| invalid(path, &format!("replicas[{number}] {why}")))?;
-            let all = LayoutJson { regions: replica.regions.clone() }.regions(&format!("replicas[{number}]"), targets)?;
+            let all = LayoutJson { regions: replica.regions.clone(), origin: None }.regions(&format!("replicas[{number}]"), targets)?;
             let regions = cut(&all, total);
             let shifted = regions.iter().map(|region| Region { start: plan.bytes + region.start, ..region.clone() });
             plan.regions.extend(shifted);

@@ -14,7 +14,7 @@ use crate::admin::store::Store;
 use crate::ctl::boot_words;
 use crate::names::link_text;
 use crate::rights::Part;
-use stripewise_layout::{Layout, Region};
+use stripewise_layout::{Layout, Origin, Region};
 
 /// A file id that nothing of the store uses.
 ///
@@ -39,7 +39,7 @@ pub fn create_file(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<
         return Err(taken(path));
     }
     let layout = match regions {
-        Some(regions) => plain_layout(regions, 1, [id, 0]),
+        Some(regions) => plain_layout(regions, 1, [id, 0], Origin::Given),
         None => {
             let template = Layout::decode(&store.default_layout).map_err(|e| crate::admin::store::layout_error(&store.root.join("store.bin"), e))?;
             Layout { generation: 1, file_id: [id, 0], ..template }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use stripewise_layout::{GRANULE, Layout, MovePhase, Placement, Region, Span, Stripe, View, spans, within};
+use stripewise_layout::{GRANULE, Layout, MovePhase, Origin, Placement, Region, Span, Stripe, View, spans, within};
 
 use super::guide::{Guide, Unguided};
 use super::mover::Mover;
@@ -47,9 +47,8 @@ pub struct Applied {
 /// `InUse` when another mover is at work, an offline change is under way, or a program has the file mapped; `NoSpace` before anything is changed when
 /// the move cannot fit, `Invalid` for the layout, `Stopped`. When it stops half way, what has been moved stays moved and the file is whole.
 pub fn apply(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Guide) -> Result<Applied> {
-    let new = wanted.regions(&format!("layout of file {}", id_text(id)), store.targets.len())?;
     let _mover = store.lock_mover()?;
-    move_to(store, id, new, guide)
+    move_to(store, id, wanted, guide)
 }
 
 /// Which of the files, each an id and its wanted layout, would be the first that a move refuses for want of room, were they moved in this order now; and why.
@@ -77,14 +76,15 @@ pub fn without_room(store: &Store<'_>, files: &[(u64, LayoutJson)]) -> Result<Op
 ///
 /// # Errors
 /// As [`apply`].
-pub fn move_to(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
-    let applied = move_open(store, id, new, guide);
+pub fn move_to(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn Guide) -> Result<Applied> {
+    let new = wanted.regions(&format!("layout of file {}", id_text(id)), store.targets.len())?;
+    let applied = move_open(store, id, new, wanted.origin.map(Origin::from), guide);
     // Who unlinked it meanwhile, and closed it, has left it to us.
     let removed = remove_if_last(store, id);
     applied.and_then(|applied| removed.map(|()| applied))
 }
 
-fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide) -> Result<Applied> {
+fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, origin: Option<Origin>, guide: &mut dyn Guide) -> Result<Applied> {
     check_programs_know(store, &new)?;
     let layout = store.layout(id)?;
     // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
@@ -94,7 +94,11 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, guide: &mut dyn Guide
     let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
+    mover.gives(origin);
     let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide, step: Step { bytes: Step::FIRST_BYTES } }.run();
+    if result.is_ok() {
+        mover.settle_origin();
+    }
     let closed = mover.close();
     forget_usage(store, devices.as_deref());
     let mut applied = result?;
@@ -317,7 +321,7 @@ fn span_costs(store: &Store<'_>, id: u64, layout: &Layout, new: &[Region], size:
     let path = store.part(id, "layout");
     let old_bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
     let old = View::parse(&old_bytes).map_err(|e| layout_error(&path, e))?;
-    let wanted = plain_layout(new.to_vec(), 0, [0, 0]);
+    let wanted = plain_layout(new.to_vec(), 0, [0, 0], Origin::Unknown);
     let new_bytes = wanted.encode().map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(id))))?;
     let new = View::parse(&new_bytes).map_err(|e| StoreError::Invalid(format!("layout of file {}: {e}", id_text(id))))?;
     let mut handles = BTreeMap::new();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use stripewise_layout::{Layout, LayoutError, MovePhase, Region, Span, View, splice, within};
+use stripewise_layout::{Layout, LayoutError, MovePhase, Origin, Region, Span, View, splice, within};
 use stripewise_target::interface::{Object, Opening};
 use stripewise_target::time::now_ns;
 
@@ -44,8 +44,10 @@ pub struct Mover<'a> {
     devices: Option<&'a dyn DevicesMap>,
     /// The layout as it should be published next: what was punched no longer stands in it.
     layout: Layout,
-    /// Whether the layout on disk still names what was punched.
+    /// Whether the layout on disk still names what was punched, or has another origin.
     owes_publish: bool,
+    /// What the layout's origin becomes; none where it stays.
+    origin: Option<Origin>,
     /// Lengths in ns of the freezes, and whether each ended in a publish.
     freezes: Vec<(u64, bool)>,
     /// Service time that copies took of each emulated target, ns.
@@ -61,8 +63,17 @@ impl<'a> Mover<'a> {
         if let Some(owed) = protocol::end(&ctl.ctl()) {
             publish(&ctl.ctl(), owed, |generation| put_in_place(store, id, generation))?;
         }
-        let mut mover =
-            Self { store, id, ctl, devices, layout: store.layout(id)?, owes_publish: false, freezes: vec![], service_ns: BTreeMap::new() };
+        let mut mover = Self {
+            store,
+            id,
+            ctl,
+            devices,
+            layout: store.layout(id)?,
+            owes_publish: false,
+            origin: None,
+            freezes: vec![],
+            service_ns: BTreeMap::new(),
+        };
         mover.recover(guide)?;
         Ok(mover)
     }
@@ -82,6 +93,20 @@ impl<'a> Mover<'a> {
     /// The layout as it is now.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The origin that the layout gets by what follows, if another: with the first span that is published, or by [`Mover::settle_origin`], as the store's
+    /// own does, for a file of which a part alone has that is still somebody's.
+    pub fn gives(&mut self, origin: Option<Origin>) {
+        self.origin = origin;
+    }
+
+    /// All spans are where they should be: [`Mover::close`] publishes the origin where none of them did.
+    pub fn settle_origin(&mut self) {
+        if let Some(origin) = self.origin.filter(|origin| *origin != self.layout.origin) {
+            self.layout.origin = origin;
+            self.owes_publish = true;
+        }
     }
 
     fn ctl(&self) -> Ctl {
@@ -115,7 +140,9 @@ impl<'a> Mover<'a> {
             }
             self.publish(&copying)?;
         }
-        let published = Layout { generation: copying.generation + 1, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
+        let origin = self.origin.filter(|origin| *origin != Origin::Own).unwrap_or(copying.origin);
+        let published =
+            Layout { generation: copying.generation + 1, origin, regions, pending: vec![], retired, phase: MovePhase::Punching, span, ..copying };
         self.run(&view, &published, guide)?;
         self.layout = published;
         self.owes_publish = false;

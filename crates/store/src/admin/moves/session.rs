@@ -100,12 +100,15 @@ impl<'d> MoveSession<'d> {
         held(&self.status).begin_step(step);
         let begun = Instant::now();
         self.throttle.begins();
-        let wanted = LayoutJson::parse(step.layout)?.regions(&format!("layout of file {}", step.id), self.store.targets.len())?;
-        let applied = move_to(&self.store, id_from(step.id)?, wanted, &mut self.throttle);
+        let wanted = LayoutJson::parse(step.layout)?;
+        let applied = move_to(&self.store, id_from(step.id)?, &wanted, &mut self.throttle);
         self.throttle.ended();
-        let (applied, seconds) = (applied?, begun.elapsed().as_secs_f64());
-        held(&self.status).end_step(step.bytes, applied.moved_bytes, seconds);
-        Ok((applied, seconds))
+        let seconds = begun.elapsed().as_secs_f64();
+        let moved = self.throttle.moved_bytes();
+        // Of a move that was stopped only what has its new home is done, whatever was copied.
+        let done = if applied.is_ok() { step.bytes } else { moved.min(step.bytes) };
+        held(&self.status).end_step(done, applied.as_ref().map_or(moved, |applied| applied.moved_bytes), seconds);
+        Ok((applied?, seconds))
     }
 
     /// Bytes that the last move gave their new home, also where it was stopped half way.
@@ -202,6 +205,7 @@ impl Status {
 
     fn expect(&mut self, total_bytes: u64) {
         (self.done_bytes, self.total_bytes) = (0, total_bytes);
+        self.said.insert("total_bytes".into(), json!(total_bytes));
     }
 
     fn begin_step(&mut self, step: &Step<'_>) {

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stripewise_layout::{Layout, Region, Span, spans};
+use stripewise_layout::{Layout, Origin, Region, Span, spans};
 use stripewise_target::interface::Opening;
 
 use crate::admin::capacity::check_room;
+use crate::admin::check::scrub::sum_new_file;
+use crate::admin::check::sums::Rest;
 use crate::admin::copies::remove;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
@@ -50,18 +52,18 @@ pub struct Adopted {
 /// # Errors
 /// `Invalid` for what cannot be adopted, `InUse` when somebody has it open or opens it meanwhile, `NoSpace` before anything is changed.
 /// The file is then plain as before.
-pub fn adopt(store: &Store<'_>, id: u64, path: &Path, regions: Option<Vec<Region>>, lease: bool) -> Result<Adopted> {
+pub fn adopt(store: &Store<'_>, id: u64, path: &Path, layout: Option<(Vec<Region>, Origin)>, lease: bool) -> Result<Adopted> {
     let _session = store.lock_shared()?;
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
     finish_earlier(store, path)?;
-    if let Some(adopted) = managed_already(store, path, regions.as_deref())? {
+    if let Some(adopted) = managed_already(store, path, layout.as_ref().map(|(regions, _)| regions.as_slice()))? {
         return Ok(adopted);
     }
     check_path(store, path)?;
     let source = open_source(store.medium, path, lease)?;
-    let layout = match regions {
-        Some(regions) => plain_layout(regions, 1, [id, 0]),
+    let layout = match layout {
+        Some((regions, origin)) => plain_layout(regions, 1, [id, 0], origin),
         None => {
             let template = Layout::decode(&store.default_layout).map_err(|e| layout_error(&store.root.join("store.bin"), e))?;
             Layout { generation: 1, file_id: [id, 0], ..template }
@@ -127,7 +129,8 @@ impl Adoption<'_> {
         store.medium.follow_head(&head, &ctl, Part::Ctl).doing("give the owner of head to", &ctl)?;
         let dir = store.file_dir(id);
         store.medium.dir_follows_head(&dir).doing("give the owner of head to", &dir)?;
-        crate::admin::check::scrub::sum_new_file(store, id, &objects)?;
+        let rest = Rest { head_mtime_ns: before.mtime_ns, generation: layout.generation };
+        sum_new_file(store, id, &objects, Some(rest))?;
         publish_layout(store, id, layout)?;
         // Once more: writing set its times.
         let like = self.source.attributes().doing("look at", &self.journal.path)?;

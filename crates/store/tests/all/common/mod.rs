@@ -33,7 +33,7 @@ pub fn target(name: &str, kind: &str, path: &Path, capacity_bytes: u64) -> Targe
 
 /// One region that repeats over all targets with one width.
 pub fn even(targets: u32, region_bytes: u64, width: u64) -> LayoutJson {
-    LayoutJson { regions: vec![RegionJson { start: 0, len: region_bytes, stripes: (0..targets).map(|t| (t, width)).collect() }] }
+    LayoutJson { regions: vec![RegionJson { start: 0, len: region_bytes, stripes: (0..targets).map(|t| (t, width)).collect() }], origin: None }
 }
 
 /// Regions of one length, each with its own stripes; the last repeats.
@@ -48,7 +48,7 @@ pub fn in_a_row(regions: impl IntoIterator<Item = (u64, Vec<(u32, u64)>)>) -> La
         end += len;
         RegionJson { start: end - len, len, stripes }
     });
-    LayoutJson { regions: regions.collect() }
+    LayoutJson { regions: regions.collect(), origin: None }
 }
 
 pub fn spec(base: &Path, kind: &str, targets: usize, capacity_bytes: u64, layout: LayoutJson) -> SpecJson {
@@ -95,10 +95,10 @@ pub fn in_two_planes(store: &Store<'_>) -> LayoutJson {
     let tail = RegionJson { start: 128 * K, len: 128 * K, stripes: vec![(0, 4 * K)] };
     for stripes in [&[(2, 4 * K)], &[(0, 4 * K)]] {
         let regions = [first(stripes)].into_iter().chain(pages.clone()).chain([tail.clone()]);
-        apply_all(store, &LayoutJson { regions: regions.collect() }).unwrap();
+        apply_all(store, &LayoutJson { regions: regions.collect(), origin: None }).unwrap();
     }
     let planes: Vec<_> = store.layout(ID).unwrap().regions.iter().map(|region| region.generation & 1).collect();
     assert!(planes[0] == 0 && planes[1..].iter().all(|plane| *plane == 1), "{planes:?}");
     let rest = RegionJson { start: 16 * K, len: 112 * K, stripes: vec![(2, 4 * K), (0, 4 * K), (1, 8 * K)] };
-    LayoutJson { regions: vec![first(&[(1, 4 * K)]), rest, tail] }
+    LayoutJson { regions: vec![first(&[(1, 4 * K)]), rest, tail], origin: None }
 }
