@@ -108,20 +108,26 @@ def _shown(value: object) -> str:
 
 
 class Fields:
-    """One table: `where` is the prefix of its keys in messages, e.g. `target[2].`."""
+    """One table: `where` is the prefix of its keys in messages, e.g. `target[2].`; `cure` stands for that of every key,
+    where nobody writes the file by hand.
+    """
 
-    def __init__(self, data: Any, source: Path | str, where: str, raises: type[StripewiseError]) -> None:
+    def __init__(
+        self, data: Any, source: Path | str, where: str, raises: type[StripewiseError], cure: str | None = None
+    ) -> None:
         self.source = source
         self.where = where
         self.raises = raises
+        self.cure = cure
         if not isinstance(data, Mapping):
             name = where.rstrip(".") or "the top level"
-            raise raises(f"{source}: {name} is {_shown(data)}, not a table of keys; write it as in docs/formats.md")
+            cure = cure or "write it as in docs/formats.md"
+            raise raises(f"{source}: {name} is {_shown(data)}, not a table of keys; {cure}")
         self.data: Mapping[str, Any] = data
 
     def error(self, key: str, problem: str, cure: str) -> StripewiseError:
         """The error that says what is wrong with `key` and what to do."""
-        return self.raises(f"{self.source}: {self.where}{key} {problem}; {cure}")
+        return self.raises(f"{self.source}: {self.where}{key} {problem}; {self.cure or cure}")
 
     def only(self, known: set[str]) -> None:
         """Refuses keys that are not in `known`, with the nearest known one as the cure."""

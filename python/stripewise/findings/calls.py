@@ -13,8 +13,9 @@ import numpy.typing as npt
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.copied import Copied, copied_of
 from ..workload.counted import Chosen, Touched
+from ..workload.requests import LOSSES
 from ..workload.syncs import Syncs, syncs_of
-from ..workload.trace import LOSSES, opened, read_meta, run_place, trace_file, wanted_files
+from ..workload.trace import opened, read_meta, run_place, trace_file, wanted_files
 from .layers import COLUMNS, MpiCalls, mpi_calls
 from .mpi_hints import FileHints, hints_in
 

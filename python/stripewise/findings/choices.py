@@ -13,6 +13,8 @@ COLLECTIVE_BUFFER_BYTES = 16 * MIB
 REQUESTS_MIN = 64
 #: Of requests: what "most" means.
 MOST = 0.5
+#: Of requests in no order: so many that follow each other beside them are no chance.
+BESIDE = 0.1
 #: Of requests of one size, or that follow each other: what "nearly all" means.
 NEARLY_ALL = 0.8
 #: Reads that are counted as hot, and the part of the file's bytes that they may lie in at most.

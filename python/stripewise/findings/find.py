@@ -20,7 +20,7 @@ from .causes.metadata import metadata_storm
 from .causes.reread import reread
 from .causes.scattered import scattered_requests
 from .causes.sieving import sieving
-from .causes.small import small_requests
+from .causes.small import advice_on, small_requests
 from .causes.sync import frequent_syncs
 from .causes.uneven import uneven_ranks
 from .cures import of_series
@@ -99,20 +99,25 @@ def _measured(found: Finding, facts: FileFacts, run: RunFacts) -> Finding:
     return found if found.measured_s is not None else replace(found, measured_s=run.measured_s(facts))
 
 
-def _apart(facts: FileFacts, small: Finding, run: RunFacts, cluster: Cluster) -> list[tuple[Cause, Finding]] | None:
-    """Of reads, or of writes, most of which are small and follow each other: those, and the others, which a buffer does
-    not help, where they are in no order. None where there are no others worth telling.
+def _apart(facts: FileFacts, cause: Cause, run: RunFacts, cluster: Cluster) -> list[tuple[Cause, Finding]] | None:
+    """Of reads, or of writes, that a finding is of since most are small and follow each other, or are in no order: the
+    ones and the others by themselves, for what helps the ones does not help the others. None where there are no others
+    worth telling.
     """
     in_order = facts.follows.copy()
     in_order[:-1] |= facts.follows[1:]
-    if run.is_estimated or int((~in_order).sum()) < choices.REQUESTS_MIN:
+    ordered, others = int(in_order.sum()), int((~in_order).sum())
+    # Some follow by chance where places are few.
+    if run.is_estimated or others < choices.REQUESTS_MIN or ordered < choices.BESIDE * len(in_order):
         return None
     run_on, rest = facts.only(in_order), facts.only(~in_order)
-    found = (small_requests(run_on, run, cluster), scattered_requests(rest, run, cluster))
-    if found[0] is None or found[1] is None:
+    first, second = small_requests(run_on, run, cluster), scattered_requests(rest, run, cluster)
+    if second is None or (first is None and cause is small_requests):
         return None
-    first = replace(_measured(found[0], run_on, run), advice=small.advice)
-    return [(small_requests, first), (scattered_requests, _measured(found[1], rest, run))]
+    found: list[tuple[Cause, Finding]] = [(scattered_requests, _measured(second, rest, run))]
+    if first is not None:
+        found.append((small_requests, replace(_measured(first, run_on, run), advice=advice_on(facts))))
+    return found
 
 
 def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Finding]:
@@ -121,7 +126,7 @@ def _of_file(file: FileFacts, run: RunFacts, cluster: Cluster) -> Iterator[Findi
     def first(facts: FileFacts) -> list[tuple[Cause, Finding]]:
         for cause in causes:
             if (found := cause(facts, run, cluster)) is not None:
-                apart = _apart(facts, found, run, cluster) if cause is small_requests else None
+                apart = _apart(facts, cause, run, cluster) if cause in (small_requests, scattered_requests) else None
                 return apart or [(cause, measured(found, facts))]
         return []
 

@@ -20,6 +20,7 @@ from typing import IO
 
 from ..errors import StoreError, Terminated
 from ..preloaded import without_library
+from ..signals import heeded
 from .mover_session import FINISHING
 from .mover_status import read_status
 from .plan_follower import AWAITS
@@ -71,7 +72,7 @@ def _heard() -> Iterator[list[int]]:
     heard: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
-        before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in ENDING}
+        before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in heeded(*ENDING)}
     try:
         yield heard
     finally:

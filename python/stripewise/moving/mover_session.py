@@ -20,6 +20,7 @@ from .. import errors, native
 from ..files.spelling import path_meant, spelled
 from ..layout import Layout
 from ..limits import Limits
+from ..signals import heeded
 from ..store import Store
 from ..store.config import check_untuned
 from ..store.layouts import native_text
@@ -28,6 +29,8 @@ from ..store.layouts import native_text
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: What ends it once nothing more can be moved now: the program that it works beside has ended.
 FINISHING = signal.SIGUSR1
+#: What a run sends to the mover beside it; heard whatever was ignored before.
+ASKED = (signal.SIGTERM, FINISHING)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class MoverSession:
         options, head = self.limits.as_json(), json.dumps(self._head)
         # Before anybody can see that it is at work, and send it one.
         if threading.current_thread() is threading.main_thread():
-            for number in (*STOPPING, FINISHING):
+            for number in {*heeded(*STOPPING), *ASKED}:
                 self._handlers[number] = signal.signal(number, self._on_signal)
         try:
             self._native = native.call("MoveSession", str(self.store.root), options, head, self._look)

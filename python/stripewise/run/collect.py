@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,8 @@ def trace_directory(path: Path) -> Path:
         path.mkdir(exist_ok=True)
     except FileExistsError as error:
         raise UsageError(f"--trace: {path} is not a directory; name a new one") from error
-    if any(path.iterdir()):
+    # A note alone is of a run that recorded nothing.
+    if any(each.name != NOTE for each in path.iterdir()):
         raise UsageError(f"--trace: {path} is not empty; name a new directory, for runs must not mix")
     return path
 
@@ -169,4 +171,4 @@ def _traced(store: Store, layouts: dict[str, Layout]) -> TracedStore:
         for target in store.config.cluster.targets
         if target.state != "removed" or target.name in named
     )
-    return TracedStore(str(store.root), targets, layouts)
+    return TracedStore(str(store.root), targets, layouts, int(time.time()))

@@ -19,6 +19,7 @@ from types import FrameType
 
 from ..errors import StoreError
 from ..preloaded import LIBRARY, OFF, without_library
+from ..signals import heeded
 from ..store import trust
 from ..store.globs import manage_globs
 from .elf import read_program
@@ -175,7 +176,7 @@ class _Forwarding:
 
     def __enter__(self) -> _Forwarding:
         if threading.current_thread() is threading.main_thread():
-            for number in FORWARDED:
+            for number in heeded(*FORWARDED):
                 self.before[number] = signal.signal(number, self._forward)
         return self
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 #: What a collected trace's directory has behind the name of its run's.
 COLLECTED = "-collected"
+PREFIX = "stripewise-tune-"
 
 
 @contextlib.contextmanager
-def place_of_traces(uuid: str, keep: Path | None) -> Iterator[Path]:
+def place_of_traces(keep: Path | None) -> Iterator[Path]:
     """The directory `keep`, empty again where a tune ends before any of its runs; else one that is removed afterwards,
-    with those of killed tunes of the store with this `uuid`.
+    with those of killed tunes.
     """
     if keep is not None:
         try:
@@ -29,14 +31,31 @@ def place_of_traces(uuid: str, keep: Path | None) -> Iterator[Path]:
                         shutil.rmtree(each)
             raise
         return
-    prefix = f"stripewise-tune-{uuid.replace('-', '')[:16]}-"
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), _held(left):
+            shutil.rmtree(left)
+    made = Path(tempfile.mkdtemp(prefix="stripewise-new-"))
+    place = made.with_name(PREFIX + made.name.rpartition("-")[2])
+    with contextlib.ExitStack() as held:
+        # Some file systems have no locks: others cannot remove it there either.
         with contextlib.suppress(OSError):
-            found = left.lstat()
-            if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
-                shutil.rmtree(left)
-    place = Path(tempfile.mkdtemp(prefix=prefix))
+            held.enter_context(_held(made))
+        # A name that others look at only now that it is held.
+        made.rename(place)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(place: Path) -> Iterator[None]:
+    """While it lasts no other tune takes the directory for a killed one's. OSError where one has it, or a user."""
+    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        yield place
+        if os.fstat(handle).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        os.close(handle)

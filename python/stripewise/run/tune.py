@@ -126,8 +126,7 @@ class Tuner:
         """Runs the circle with the baseline and every chosen policy; the fastest layout stays."""
         self.keeps_traces = keep_traces is not None
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
-        uuid = self.store.config.uuid
-        with self._alone(), place_of_traces(uuid, keep_traces) as place, self.store.configured() as temporary:
+        with self._alone(), place_of_traces(keep_traces) as place, self.store.configured() as temporary:
             return self._tuned(_Circle(temporary, place), policies)
 
     @contextlib.contextmanager
@@ -278,7 +277,7 @@ class Tuner:
             remove = f"{command_line(['stripewise', 'run', '--store', str(self.store.root), '--', 'rm'])} {paths}"
             more = f" and {len(left) - 1} more, {format_size(sum(file.size for file in left))} in all" * (len(left) > 1)
             runs = "run 1" if circle.number == 1 else "the runs"
-            yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with '{remove}'"
+            yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with: {remove}"
 
     def _together(self, circle: _Circle, paths: Sequence[str]) -> str:
         """Names of files for a shell: all of them, or where these are many their globs, if those take no other file."""
@@ -375,7 +374,8 @@ class Tuner:
             if any(trace.glob("*.swt")):
                 raise
             raise StoreError(
-                f"{self.command[0]}: did no I/O in run {circle.number}; {managed_advice(self.store.config)}"
+                f"{self.command[0]}: did no I/O that is traced in run {circle.number}, so there is nothing to lay out; "
+                f"if it did some, '{command_line(['stripewise', 'doctor', '--', *self.command])}' tells what it is by"
             ) from error
         made = made_in(collected)
         circle.first |= made.first

@@ -69,14 +69,19 @@ def native_text(layout: Layout, config: StoreConfig) -> str:
     return json.dumps(to_indexes(layout.regions, config.cluster) | said)
 
 
+def check_width(width: int, flag: str, where: str = "") -> None:
+    """UsageError naming `flag` where a stripe's width in bytes is no multiple of a granule."""
+    if width < GRANULE_BYTES or width % GRANULE_BYTES:
+        raise UsageError(
+            f"{flag}: {width} bytes{where} are not a positive multiple of 4096; the nearest one is "
+            f"{nearest_granules(width)}"
+        )
+
+
 def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:
     """One cycle for a file of any size, its region the store's rounded up to whole cycles. UsageError naming `flag`."""
     for name, width in stripes:
-        if width < GRANULE_BYTES or width % GRANULE_BYTES:
-            raise UsageError(
-                f"{flag}: {width} bytes on '{name}' are not a positive multiple of 4096; the nearest one is "
-                f"{nearest_granules(width)}"
-            )
+        check_width(width, flag, f" on '{name}'")
     names = [name for name, _ in stripes]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{flag}: names '{twice}' twice; a target stands once in a cycle")

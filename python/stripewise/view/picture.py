@@ -159,7 +159,8 @@ def _load(load: TargetLoad, budget: int) -> dict[str, Any]:
         for target, accesses, moved, work in zip(load.targets, load.accesses, load.bytes, load.work_s, strict=True)
     ]
     return {
-        "store": load.store, "without": load.without, "copied": load.copied, "more": load.more, "targets": rows,
+        "store": load.store, "as_read": load.as_read, "without": load.without, "copied": load.copied, "more": load.more,
+        "targets": rows,
         "rows": len(rows), "together": 1, "width": width, "count": cells.shape[2], "layers": layers,
     }  # fmt: skip
 

@@ -28,6 +28,7 @@ class TargetLoad:
     """
 
     store: str
+    as_read: str
     targets: tuple[TracedTarget, ...]
     bytes: Numbers
     accesses: Numbers
@@ -65,7 +66,7 @@ def _load(requests: ViewRequests, store: TracedStore, end_ns: int, limit: int) -
         return None
     copied = int(requests.copied.sum())
     return TargetLoad(
-        store.root, tuple(store.targets[place] for place in kept.tolist()),
+        store.root, store.as_read, tuple(store.targets[place] for place in kept.tolist()),
         served.bytes[kept], served.accesses[kept], served.work_s[kept], cells, width,
         len(requests) - served.requests - copied, copied, len(store.targets) - len(kept),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,10 @@ CHANNELS_MAX = 1 << 20
 #: A startup, and the time of a byte.
 SECONDS_MAX = 1e6
 PER_BYTE_MAX = 1.0
+#: The end of year 9999.
+UNIX_S_MAX = 253_402_300_799
+#: The cure for whatever is wrong with the file: nobody writes it by hand.
+WRITTEN = "collect the run anew, or remove this file"
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,15 @@ class TracedStore:
     root: str
     targets: tuple[TracedTarget, ...]
     layouts: dict[str, Layout]
+    #: When collecting the trace read that, seconds since 1970; of earlier versions' traces not known.
+    read_unix_s: int | None = None
+
+    @property
+    def as_read(self) -> str:
+        """Since when its files lie as recorded: where the record was lost, that is no time of the run's."""
+        if self.read_unix_s is None:
+            return "as its files lay when the trace was first collected"
+        return time.strftime("as 'collect' found its files on %Y-%m-%d at %H:%M UTC", time.gmtime(self.read_unix_s))
 
 
 def write_layouts(out: Path, stores: Sequence[TracedStore]) -> None:
@@ -74,13 +88,16 @@ def with_recorded(recorded: Sequence[TracedStore], found: Sequence[TracedStore])
         # Names of targets mean what they meant at first; those that came later stand behind them.
         names = {target.name for target in first.targets}
         later = tuple(target for target in store.targets if target.name not in names)
-        stores[store.root] = TracedStore(store.root, first.targets + later, store.layouts | first.layouts)
+        stores[store.root] = TracedStore(
+            store.root, first.targets + later, store.layouts | first.layouts, first.read_unix_s
+        )
     return list(stores.values())
 
 
 def _store_json(store: TracedStore) -> dict[str, Any]:
     return {
         "store": store.root,
+        **({} if store.read_unix_s is None else {"read_unix_s": store.read_unix_s}),
         "targets": [
             {
                 "name": target.name,
@@ -124,20 +141,22 @@ def read_layouts(trace: Path) -> tuple[TracedStore, ...]:
 def _read(path: Path, _: tuple[int, ...]) -> tuple[TracedStore, ...]:
     """The file as it is now: a verb asks for it several times, and there may be a million stripes in it."""
     said = read_json(path, WorkloadError, "what 'stripewise collect' wrote, or remove it", path.parent)
-    top = Fields(said, path, "", WorkloadError)
+    top = Fields(said, path, "", WorkloadError, WRITTEN)
     version = top.integer("version", 1, 2**31)
     if version > VERSION:
-        raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
+        raise WorkloadError(
+            f"{path}: version = {version} is newer than this program knows ({VERSION}); upgrade stripewise"
+        )
     top.only({"version", "stores"})
     return tuple(_store(entry, path, f"stores[{number}].") for number, entry in enumerate(top.tables("stores")))
 
 
 def _store(entry: Any, path: Path, where: str) -> TracedStore:
-    fields = Fields(entry, path, where, WorkloadError)
-    fields.only({"store", "targets", "files"})
+    fields = Fields(entry, path, where, WorkloadError, WRITTEN)
+    fields.only({"store", "read_unix_s", "targets", "files"})
     targets = []
     for number, each in enumerate(fields.tables("targets")):
-        target = Fields(each, path, f"{where}targets[{number}].", WorkloadError)
+        target = Fields(each, path, f"{where}targets[{number}].", WorkloadError, WRITTEN)
         target.only({"name", "class", "channels", *FIGURES})
         targets.append(
             TracedTarget(
@@ -153,7 +172,7 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
     names = [target.name for target in targets]
     layouts = {}
     for number, each in enumerate(fields.tables("files")):
-        file = Fields(each, path, f"{where}files[{number}].", WorkloadError)
+        file = Fields(each, path, f"{where}files[{number}].", WorkloadError, WRITTEN)
         file.only({"path", "regions"})
         regions = parse_regions(file.items("regions"), path, f"{where}files[{number}].regions", names, WorkloadError)
         for position, region in enumerate(regions):
@@ -162,4 +181,5 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
                     f"regions[{position}].stripes", "is a cycle of more bytes than a file can have", "collect anew"
                 )
         layouts[file.text("path")] = Layout(regions)
-    return TracedStore(fields.text("store"), tuple(targets), layouts)
+    at = fields.integer("read_unix_s", 0, UNIX_S_MAX) if "read_unix_s" in fields.data else None
+    return TracedStore(fields.text("store"), tuple(targets), layouts, at)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,3 +69,28 @@ def dealt(tables: Sequence[Requests], processes: int) -> Sequence[Requests]:
         table["rank"] = turn[low : low + len(table)]
         low += len(table)
     return made
+
+
+#: What `collect` counts in meta.json that makes a trace less than the run, and how one of it and more are told.
+LOSSES = {
+    "dropped": ("record was", "records were", " dropped for want of space"),
+    "incomplete": ("record was", "records were", " cut by a kill"),
+    "cut_logs": ("log of a thread was", "logs of threads were", " cut off after the run, with whatever stood behind"),
+    "missing": ("record is", "records are", " missing between others"),
+    "damaged": ("damaged record was", "damaged records were", " skipped"),
+    "empty_logs": ("log was", "logs were", " never begun (a kill, or no space)"),
+    "names_lost": ("name of a file was", "names of files were", " lost for want of space"),
+    "unnamed": ("record has", "records have", " no name of a file"),
+}
+
+
+def reasons_of(meta: dict[str, Any]) -> tuple[str, ...]:
+    """Why a trace, whose meta.json this is, is not the whole run: phrases."""
+    reasons = meta.get("partial", [])
+    told = [str(reason) for reason in reasons] if isinstance(reasons, list) else [str(reasons)]
+    counts = {key: meta.get(key) for key in LOSSES}
+    for key, count in counts.items():
+        if isinstance(count, int) and count > 0:
+            one, more, what = LOSSES[key]
+            told.append(f"{count:,} {one if count == 1 else more}{what}")
+    return tuple(told)

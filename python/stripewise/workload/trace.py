@@ -41,7 +41,7 @@ from .counted import (
     left_out_text,
     one_of,
 )
-from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload
+from .requests import REQUEST_DTYPE, FileRequests, Requests, Workload, reasons_of
 
 #: Bits of the column `flags` (docs/formats.md).
 FLAG_MANAGED = 1 << 1
@@ -140,34 +140,13 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 def partial_reasons(path: Path) -> tuple[str, ...]:
     """Why the trace is not the whole run, as meta.json says; nothing where it is. Raises as `read_meta` does."""
-    return _reasons(read_meta(path))
+    return reasons_of(read_meta(path))
 
 
 def run_place(meta: Mapping[str, Any]) -> str:
     """The working directory of the run, as paths in its trace are written; empty where it is unknown."""
     place = meta.get("cwd")
     return place if isinstance(place, str) else ""
-
-
-#: What `collect` counts in meta.json that makes a trace less than the run, and how it is told.
-LOSSES = {
-    "dropped": "records were dropped for want of space",
-    "incomplete": "records were cut by a kill",
-    "cut_logs": "logs of threads were cut off after the run, with whatever stood behind",
-    "missing": "records are missing between others",
-    "damaged": "damaged records were skipped",
-    "empty_logs": "logs were never begun (a kill, or no space)",
-    "names_lost": "names of files were lost for want of space",
-    "unnamed": "records have no name of a file",
-}
-
-
-def _reasons(meta: dict[str, Any]) -> tuple[str, ...]:
-    reasons = meta.get("partial", [])
-    told = [str(reason) for reason in reasons] if isinstance(reasons, list) else [str(reasons)]
-    counts = {key: meta.get(key) for key in LOSSES}
-    told += [f"{count:,} {LOSSES[key]}" for key, count in counts.items() if isinstance(count, int) and count > 0]
-    return tuple(told)
 
 
 def _begins_otherwise(path: Path) -> bool:
@@ -374,7 +353,7 @@ def read_trace(
         processes=_processes([found[name] for name in kept]),
         source=str(source),
         command=tuple(str(word) for word in command) if isinstance(command, list) else (),
-        partial=_reasons(meta),
+        partial=reasons_of(meta),
         left_out=counted.numbers,
     )
 

@@ -49,6 +49,10 @@ def test_a_run_without_traced_requests_says_that_nothing_was_recorded(tmp_path: 
     said = stripewise("run", "--trace", logs, "--", "true").err
     assert f"{logs}: nothing was recorded" in said and "stripewise collect" not in said, said
     assert f"{logs}: nothing was recorded" in stripewise("collect", logs, code=1).err
+    # The next run may use the directory; what is then recorded is told.
+    (tmp_path / "f").write_bytes(bytes(100_000))
+    assert "stripewise collect" in stripewise("run", "--trace", logs, "--", "cat", tmp_path / "f").err
+    assert stripewise("run", "--trace", logs, "--", "true", code=2).err.count("is not empty") == 1
     (tmp_path / "empty").mkdir()
     assert "no trace logs" in stripewise("collect", tmp_path / "empty", code=1).err
 

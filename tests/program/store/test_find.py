@@ -94,6 +94,9 @@ def test_a_pattern_with_a_slash_is_from_the_working_directory(store: Store, monk
     monkeypatch.chdir(odd)
     assert found(store, pattern=f"../{name}/*.dat") == ["large.dat", "small.dat"]
     assert found(store, pattern="no/*.dat") == []
+    assert found(store, name=f"../{name}/*.dat") == ["large.dat", "small.dat"]
+    said = stripewise("store", "find", store.root, "*.dat", "--name", "*.dat", code=2).err
+    assert "give one of them" in said, said
 
 
 def test_names_are_whole_for_programs_and_one_line_for_people(store: Store) -> None:

@@ -185,6 +185,7 @@ def test_what_cannot_be_is_one_clear_error_and_moves_nothing(files) -> None:
         ([path, "--stripe", "t0=0"], 2, "the nearest one is 4096"),
         ([path, "--stripe", "t0"], 2, "write TARGET=SIZE"),
         ([path, "--stripe-size", "lots"], 2, "is not a size"),
+        ([path, "--stripe-size", "0"], 2, "stripewise: --stripe-size: 0 bytes are not a positive multiple of 4096"),
         ([path, "--like", store.plain / "p"], 1, "is in no store"),
         ([path, "--layout", store.plain / "p"], 1, "not JSON"),
     ):

@@ -191,3 +191,24 @@ def test_what_is_read_in_no_order_is_told_apart_from_what_follows_each_other(tmp
     assert found["small_requests"].evidence[0].startswith("1,500 requests of 4.0 KiB (median), 100% begin")
     assert found["scattered"].evidence[0].startswith("500 reads of 4.0 KiB (median), ")
     assert " plan " in found["scattered"].command and not found["small_requests"].command
+
+
+@pytest.mark.parametrize("size", [8 * KIB, 64 * KIB, MIB])
+def test_what_follows_each_other_is_not_counted_among_what_is_read_in_no_order(tmp_path, size):
+    """A phase of ordered reads before one of many more random ones."""
+    rows = [(0, "read", "/data/f", number * size, size) for number in range(300)]
+    order = rng(1).permutation(2000)
+    rows += [(0, "read", "/data/f", (400 * MIB) + int(place) * 256 * KIB, 4 * KIB) for place in order[:1500]]
+    found = {each.cause: each for each in findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)}
+    (alone,) = findings_of(facts_of(write_rows(tmp_path / "alone", rows[300:])), DEFAULT_CLUSTER)
+    assert set(found) == {"scattered", "small_requests"} - ({"small_requests"} if size == MIB else set()), found
+    assert (found["scattered"].evidence, found["scattered"].price) == (alone.evidence, alone.price)
+    if size < MIB:
+        assert found["small_requests"].evidence[0].startswith(f"300 requests of {size // KIB}.0 KiB (median), 100%")
+
+
+def test_random_reads_of_few_places_that_follow_by_chance_are_one_finding(tmp_path):
+    rows = [(0, "read", "/data/f", int(place) * 4 * KIB, 4 * KIB) for place in rng(2).integers(0, 40, 3000)]
+    rows += [(0, "read", "/data/f", 64 * MIB, 4 * KIB)]
+    found = [each.cause for each in findings_of(facts_of(write_rows(tmp_path / "t", rows)), DEFAULT_CLUSTER)]
+    assert "small_requests" not in found, found

@@ -211,7 +211,7 @@ def _target_rows(served: Served) -> Iterator[dict[str, Any]]:
 
 
 def _print_targets(served: Served, copied: Copied, span_s: float) -> None:
-    typer.echo(f"targets of {printable(served.store.root)}, as its files lay when the trace was first collected:")
+    typer.echo(f"targets of {printable(served.store.root)}, {served.store.as_read}:")
     made = table("", "target", "class", "accesses", "read", "written", "at work by the model, s")
     order = sorted(range(len(served.names)), key=lambda number: -served.work_s[number])
     rows = list(_target_rows(served))

@@ -31,6 +31,9 @@ class Wanted:
             help="Glob of the name; with a / in it of the path, from the working directory; quoted.",
         ),
     ] = None
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="PATTERN", help="Another way to give PATTERN, as find has it.")
+    ] = None
     size: Annotated[
         str | None,
         typer.Option(
@@ -73,9 +76,11 @@ class Wanted:
 
     def conditions(self, store: Store) -> Conditions:
         """The same, checked. Raises UsageError, StoreError."""
+        if self.pattern is not None and self.name is not None:
+            raise UsageError("store find: PATTERN and --name say the same; give one of them")
         on = None if not self.target and not self.klass else targets_of(store, self.target or [], self.klass or [])
         return Conditions(
-            pattern=self.pattern,
+            pattern=self.pattern if self.name is None else self.name,
             size=None if self.size is None else size_span(self.size, "--size"),
             changed=None if self.changed is None else age_span(self.changed, "--mtime"),
             on=on,

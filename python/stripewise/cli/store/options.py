@@ -11,7 +11,7 @@ import typer
 from ...errors import UsageError
 from ...layout import GIVEN, Layout, Stripes
 from ...store.config import DEFAULT_STRIPE_BYTES, StoreConfig
-from ...store.layouts import check_active, cycle_layout, named_layout
+from ...store.layouts import check_active, check_width, cycle_layout, named_layout
 from ...store.placed import placed_at
 from ...units import parse_size
 
@@ -79,12 +79,16 @@ class WantedLayout:
         elif self.stripe:
             layout, source = cycle_layout(tuple(map(_stripe, self.stripe)), config, "--stripe"), "--stripe"
         else:
-            layout, source = cycle_layout(self._equal(config), config, "--stripe-size, --targets"), "--targets"
+            # A wrong width is the one option's, a wrong name the other's; without names there is none.
+            check_width(width := self._width(), "--stripe-size")
+            layout, source = cycle_layout(self._equal(config, width), config, "--targets"), "--targets"
         check_active(layout, config, source)
         return layout if self.layout is not None else Layout(layout.regions, GIVEN)
 
-    def _equal(self, config: StoreConfig) -> Stripes:
-        width = DEFAULT_STRIPE_BYTES if self.stripe_size is None else parse_size(self.stripe_size, "--stripe-size")
+    def _width(self) -> int:
+        return DEFAULT_STRIPE_BYTES if self.stripe_size is None else parse_size(self.stripe_size, "--stripe-size")
+
+    def _equal(self, config: StoreConfig, width: int) -> Stripes:
         if not self.targets:
             return tuple((target.name, width) for target in config.cluster.active)
         names = [name.strip() for text in self.targets for name in text.split(",")]

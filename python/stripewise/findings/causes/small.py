@@ -21,6 +21,11 @@ OF_MPI_IO = (
 )
 
 
+def advice_on(file: FileFacts) -> str:
+    """The cure, by how its program reaches the file."""
+    return OF_MPI_IO if file.wanted is not None else OF_A_STREAM
+
+
 def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding | None:
     """Of a file most of whose requests are small and follow the one before."""
     median = int(np.median(file.size))
@@ -40,6 +45,6 @@ def small_requests(file: FileFacts, run: RunFacts, cluster: Cluster) -> Finding 
         (f"{found.evidence}{order}",),
         found.price,
         f"against {found.bytes_text} in requests of {format_size(choices.JOINED_BYTES)}",
-        OF_MPI_IO if file.wanted is not None else OF_A_STREAM,
+        advice_on(file),
         measured_s=found.measured_s,
     )

@@ -40,7 +40,7 @@ function tellLoad(load, span) {
   const more = load.more ? `; ${countText(load.more)} targets with fewer bytes are not shown` : "";
   const rest = load.without ? `; ${countText(load.without)} requests are not among it: their files lie elsewhere, or their places are not known` : "";
   const copied = load.copied ? `; ${countText(load.copied)} reads are not among it: copies of the files served them` : "";
-  return `${load.store}: as its files lay when the trace was first collected, ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${limit}${more}${rest}${copied}`;
+  return `${load.store}, ${load.as_read}: ${busiest} works ${timeText(most)} by the model, a target on average ${timeText(mean)}${limit}${more}${rest}${copied}`;
 }
 
 function tellFigures(data) {
