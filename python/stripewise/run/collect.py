@@ -46,10 +46,18 @@ def trace_directory(path: Path) -> Path:
         path.mkdir(exist_ok=True)
     except FileExistsError as error:
         raise UsageError(f"--trace: {path} is not a directory; name a new one") from error
-    # A note alone is of a run that recorded nothing.
-    if any(each.name != NOTE for each in path.iterdir()):
+    if any(path.iterdir()) and not _recorded_nothing(path):
         raise UsageError(f"--trace: {path} is not empty; name a new directory, for runs must not mix")
     return path
+
+
+def _recorded_nothing(logs: Path) -> bool:
+    """Whether all that is there is the note of a run that has ended: one that has not may record something yet."""
+    if [each.name for each in logs.iterdir()] != [NOTE]:
+        return False
+    with contextlib.suppress(WorkloadError):
+        return _noted(logs).get("exit_status") is not None
+    return False
 
 
 def note_run(logs: Path, ended: Ended | None = None, store: Path | None = None) -> str:

@@ -49,7 +49,11 @@ def test_a_run_without_traced_requests_says_that_nothing_was_recorded(tmp_path: 
     said = stripewise("run", "--trace", logs, "--", "true").err
     assert f"{logs}: nothing was recorded" in said and "stripewise collect" not in said, said
     assert f"{logs}: nothing was recorded" in stripewise("collect", logs, code=1).err
-    # The next run may use the directory; what is then recorded is told.
+    # A run that has not ended may record something yet. After its end the next one may use the directory.
+    note = (logs / ".run.json").read_text()
+    (logs / ".run.json").write_text(json.dumps(json.loads(note) | {"exit_status": None}))
+    assert stripewise("run", "--trace", logs, "--", "true", code=2).err.count("is not empty") == 1
+    (logs / ".run.json").write_text(note)
     (tmp_path / "f").write_bytes(bytes(100_000))
     assert "stripewise collect" in stripewise("run", "--trace", logs, "--", "cat", tmp_path / "f").err
     assert stripewise("run", "--trace", logs, "--", "true", code=2).err.count("is not empty") == 1
