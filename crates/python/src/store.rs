@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
-use stripewise_store::admin::check::{findings, fsck};
+use stripewise_store::admin::check::{findings, fsck, marking};
 use stripewise_store::admin::disk::RealDisk;
 use stripewise_store::admin::ids::{id_from, id_text};
 use stripewise_store::admin::moves::apply;
@@ -80,7 +80,7 @@ fn store_recompile(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResul
 /// Writes the mark of a target's directory anew, where it is lost; tells whether it was.
 #[pyfunction]
 fn store_mark(py: Python<'_>, store: PathBuf, target: String) -> PyResult<String> {
-    let is_anew = py.detach(|| create::mark(&RealDisk::new(), &absolute(&store)?, &target)).map_err(from_store)?;
+    let is_anew = py.detach(|| marking::mark(&RealDisk::new(), &absolute(&store)?, &target)).map_err(from_store)?;
     Ok(text(&json!(is_anew)))
 }
 

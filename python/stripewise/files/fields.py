@@ -39,6 +39,11 @@ def read_toml(path: Path, raises: type[StripewiseError], what: str, store: Path 
     return dict(_parsed(path, raises, what, "TOML", tomllib.loads, "correct that line", store))
 
 
+def toml_in(content: bytes, path: Path, raises: type[StripewiseError]) -> dict[str, Any]:
+    """The TOML table in the bytes of `path`, or `raises` as above."""
+    return dict(_decoded(content, path, raises, "TOML", tomllib.loads, "correct that line"))
+
+
 def read_settings(path: Path, raises: type[StripewiseError], what: str) -> dict[str, Any]:
     """`read_toml` for a file that is read without being asked for: a regular one of at most `SETTINGS_BYTES_MAX`."""
     try:

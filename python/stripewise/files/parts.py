@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import secrets
 import stat
@@ -68,9 +69,16 @@ def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[in
 
 def read_at(at: int, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] = ANYBODY) -> bytes:
     """As `read_part`, of a name in the directory `at` that is held open. Raises OSError without a file's name."""
+    return read_judged_at(at, name, limit, owners)[0]
+
+
+def read_judged_at(
+    at: int, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] = ANYBODY
+) -> tuple[bytes, os.stat_result]:
+    """The same, and which file that was."""
     handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
     try:
-        return _content(handle, limit, owners)
+        return _content(handle, limit, owners), os.fstat(handle)
     finally:
         os.close(handle)
 
@@ -101,13 +109,22 @@ def locked_part(root: Path, name: str, wait: bool = True) -> Iterator[None]:
     """
     with contextlib.ExitStack() as held:
         with held_place(root, name) as (at, last, owner):
-            handle = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
-            held.callback(os.close, handle)
-            found = _checked_file(handle, {0, owner, os.geteuid()})
-            if os.geteuid() == 0 and found.st_uid != owner:
-                os.fchown(handle, owner, -1)
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(locked_at(at, last, owner, wait))
         yield
+
+
+@contextlib.contextmanager
+def locked_at(at: int, name: str, owner: int, wait: bool = True) -> Iterator[None]:
+    """As `locked_part`, of a name in the directory `at` of this owner that is held open."""
+    handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
+    try:
+        found = _checked_file(handle, {0, owner, os.geteuid()})
+        if os.geteuid() == 0 and found.st_uid != owner:
+            os.fchown(handle, owner, -1)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def is_locked(root: Path, name: str) -> bool:
@@ -146,9 +163,17 @@ def remove_part(root: Path, name: str) -> None:
         os.unlink(last, dir_fd=at)
 
 
-def replace_part(root: Path, name: str, text: str | Iterable[bytes], durably: bool = True, make: bool = False) -> None:
+def replace_part(
+    root: Path,
+    name: str,
+    text: str | Iterable[bytes],
+    durably: bool = True,
+    make: bool = False,
+    like: str | None = None,
+) -> None:
     """Writes `text` beside `<root>/<name>` under a name that nobody guesses, and renames it there; with `durably` a
-    power cut leaves the old file or the new one. What ends it early leaves nothing. Owner and mode stay.
+    power cut leaves the old file or the new one. What ends it early leaves nothing. Owner and mode stay, or are those
+    of the file `like` beside it.
 
     Raises OSError as above.
     """
@@ -161,7 +186,7 @@ def replace_part(root: Path, name: str, text: str | Iterable[bytes], durably: bo
                     file.write(chunk)
             if make:
                 os.fchmod(handle, 0o644)
-            _keep_owner(handle, at, last, owner)
+            _keep_owner(handle, at, like or last, owner)
             if durably:
                 os.fsync(handle)
             os.rename(temporary, last, src_dir_fd=at, dst_dir_fd=at)
@@ -172,11 +197,60 @@ def replace_part(root: Path, name: str, text: str | Iterable[bytes], durably: bo
         finally:
             os.close(handle)
         if durably:
-            directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            _sync_directory(at)
+
+
+def make_at(at: int, name: str, content: bytes, owner: int, mode: int) -> None:
+    """Makes the file `name` of this owner and mode in the directory `at` that is held open, durably and at once. Raises
+    FileExistsError where there is one by then, which stays, and OSError without a file's name.
+    """
+    temporary = f".{name}.{secrets.token_hex(8)}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _LOOK, 0o600, dir_fd=at)
+    try:
+        with open(handle, "wb", closefd=False) as file:
+            file.write(content)
+        if os.geteuid() == 0:
+            os.fchown(handle, owner, os.fstat(at).st_gid)
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+        os.link(temporary, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+    finally:
+        os.close(handle)
+        os.unlink(temporary, dir_fd=at)
+    _sync_directory(at)
+
+
+def set_aside_at(at: int, name: str, aside: str, judged: os.stat_result) -> str:
+    """Renames the file `name` in the directory `at` that is held open to `aside`, or the first of `aside`.2, `aside`.3,
+    ... that is free, and tells which; it stays whose it is. Raises FileExistsError where it is not the `judged` one any
+    more, which is back then, and OSError without a file's name.
+    """
+    names = (aside if number == 1 else f"{aside}.{number}" for number in itertools.count(1))
+    free = next(each for each in names if not _is_there(at, each))
+    os.rename(name, free, src_dir_fd=at, dst_dir_fd=at)
+    if not os.path.samestat(os.stat(free, dir_fd=at, follow_symlinks=False), judged):
+        # Where there is one more by now, both stay.
+        os.link(free, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+        os.unlink(free, dir_fd=at)
+        raise FileExistsError(errno.EEXIST, "somebody has written it meanwhile")
+    _sync_directory(at)
+    return free
+
+
+def _is_there(at: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sync_directory(at: int) -> None:
+    directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def write_durably(path: Path, text: str) -> None:

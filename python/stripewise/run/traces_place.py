@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from pathlib import Path
 #: What a collected trace's directory has behind the name of its run's.
 COLLECTED = "-collected"
 PREFIX = "stripewise-tune-"
+#: In a directory of that name, what tells that a tune made it, to be removed.
+MARKER = ".tune"
 
 
 @contextlib.contextmanager
@@ -32,16 +35,17 @@ def place_of_traces(keep: Path | None) -> Iterator[Path]:
             raise
         return
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError), _held(left):
-            shutil.rmtree(left)
-    made = Path(tempfile.mkdtemp(prefix="stripewise-new-"))
-    place = made.with_name(PREFIX + made.name.rpartition("-")[2])
+        with contextlib.suppress(OSError), _held(left) as at:
+            # One that only begins with this name is somebody's own.
+            if stat.S_ISREG(os.stat(MARKER, dir_fd=at, follow_symlinks=False).st_mode):
+                shutil.rmtree(left)
+    place = Path(tempfile.mkdtemp(prefix=PREFIX))
     with contextlib.ExitStack() as held:
         # Some file systems have no locks: others cannot remove it there either.
         with contextlib.suppress(OSError):
-            held.enter_context(_held(made))
-        # A name that others look at only now that it is held.
-        made.rename(place)
+            held.enter_context(_held(place))
+        # Others look for it, and find it only now that the directory is held.
+        (place / MARKER).touch()
         try:
             yield place
         finally:
@@ -49,13 +53,15 @@ def place_of_traces(keep: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _held(place: Path) -> Iterator[None]:
-    """While it lasts no other tune takes the directory for a killed one's. OSError where one has it, or a user."""
+def _held(place: Path) -> Iterator[int]:
+    """While it lasts no other tune takes the directory, which is open, for a killed one's. OSError where one has it, or
+    a user.
+    """
     handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if os.fstat(handle).st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place))
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield handle
     finally:
         os.close(handle)

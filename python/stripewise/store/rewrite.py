@@ -10,15 +10,28 @@ read, has neither the names of layouts nor kept plans nor comments, so no store.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import native
 from ..errors import ClusterError, StoreError, StripewiseError
-from ..files.fields import read_toml
-from ..files.parts import locked_part, read_part, replace_part, write_durably
+from ..files.fields import toml_in
+from ..files.parts import (
+    held_place,
+    locked_at,
+    locked_part,
+    make_at,
+    read_judged_at,
+    read_part,
+    replace_part,
+    set_aside_at,
+    write_durably,
+)
 from .config import CONFIG_LOCK, EARLIER, REFUSED, STORE_TOML, StoreConfig, config_from, is_unreadable, read_store
 
 # tomlkit is loaded where it is used: few verbs write.
@@ -146,41 +159,76 @@ def _take_comments(entry: Table) -> list[_Item]:
     return taken
 
 
-def keep_compiled(root: Path) -> None:
-    """Keeps store.toml of the store at `root` as it is now; where that cannot be written, the one kept before stays."""
+def keep_compiled(config: StoreConfig) -> None:
+    """Keeps the store.toml that says this and was compiled; where it cannot be written, the one kept before stays."""
+    root = config.root
     with contextlib.suppress(OSError):
         now = read_part(root, STORE_TOML)
         with contextlib.suppress(OSError):
             if read_part(root, EARLIER) == now:
                 return
-        replace_part(root, EARLIER, [now])
+        # What an editor has half written by now was not compiled.
+        with contextlib.suppress(StripewiseError):
+            if config_from(toml_in(now, config.path, ClusterError), root) == config:
+                replace_part(root, EARLIER, [now], like=STORE_TOML)
 
 
 def put_back_compiled(root: Path) -> str:
     """Puts the kept store.toml in the place of one that is missing, or says no store, which is kept aside; says what it
-    was, nothing where it is well. Raises ClusterError where the kept one is damaged, too, StoreError where it cannot be
-    written.
+    was, nothing where it is well. Raises ClusterError where the kept one is damaged, too, or another store's, and
+    StoreError where it cannot be written. All is done in the directory that `root` leads to at first.
     """
-    if not (root / "store.bin").exists() or not (root / EARLIER).exists():
-        return ""
-    was = "missing"
     try:
-        config_from(read_toml(root / STORE_TOML, ClusterError, "a store.toml", root), root)
-        return ""
-    except ClusterError as error:
-        if os.path.lexists(root / STORE_TOML):
-            if is_unreadable(error):
+        with held_place(root, STORE_TOML) as (at, _, owner):
+            if _judged(at, root, owner)[0] not in ("missing", "damaged"):
                 return ""
-            was = f"damaged, and is {REFUSED} now"
-    try:
-        config_from(read_toml(root / EARLIER, ClusterError, "a store.toml", root), root)
-    except StripewiseError as error:
-        why = str(error).rstrip(".")
-        raise ClusterError(f"{root / EARLIER}: is damaged ({why}); put store.toml back from a copy") from error
-    try:
-        if was != "missing":
-            replace_part(root, REFUSED, [read_part(root, STORE_TOML)])
-        replace_part(root, STORE_TOML, [read_part(root, EARLIER)])
+            with locked_at(at, CONFIG_LOCK, owner):
+                return _put_back(at, root, owner)
+    except FileExistsError as error:
+        raise StoreError(f"{root / STORE_TOML}: somebody has written it meanwhile; run the same again") from error
     except OSError as error:
-        raise StoreError(f"{error.filename}: cannot be put back ({error.strerror}); make the store writable") from error
+        cure = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "make the store writable"
+        raise StoreError(f"{root / STORE_TOML}: cannot be put back ({error.strerror}); {cure}") from error
+
+
+def _judged(at: int, root: Path, owner: int) -> tuple[str, os.stat_result | None]:
+    """What store.toml is: missing, damaged, well, or not for us to read; and which file."""
+    names = set(os.listdir(handle := os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)))
+    os.close(handle)
+    if EARLIER not in names or not names & {"store.bin", "files"}:
+        return "no store", None
+    if STORE_TOML not in names:
+        return "missing", None
+    try:
+        content, found = read_judged_at(at, STORE_TOML, owners={0, owner})
+        config_from(toml_in(content, root / STORE_TOML, ClusterError), root)
+    except OSError:
+        return "unreadable", None
+    except ClusterError as error:
+        return "unreadable" if is_unreadable(error) else "damaged", found
+    return "well", found
+
+
+def _put_back(at: int, root: Path, owner: int) -> str:
+    was, found = _judged(at, root, owner)
+    if was not in ("missing", "damaged"):
+        return ""
+    try:
+        kept, of = read_judged_at(at, EARLIER, owners={0, owner})
+        config = config_from(toml_in(kept, root / STORE_TOML, ClusterError), root)
+    except (OSError, StripewiseError) as error:
+        why = ((error.strerror or "") if isinstance(error, OSError) else str(error)).rstrip(".")
+        raise ClusterError(f"{root / EARLIER}: is damaged ({why}); put store.toml back from a copy") from error
+    if _uuid_compiled(root) not in ("", config.uuid.replace("-", "")):
+        raise ClusterError(f"{root / EARLIER}: is of another store; put store.toml back from a copy")
+    if found is not None:
+        was = f"damaged, and is {set_aside_at(at, STORE_TOML, REFUSED, found)} now"
+    make_at(at, STORE_TOML, kept, owner, stat.S_IMODE(of.st_mode) & 0o775)
     return was
+
+
+def _uuid_compiled(root: Path) -> str:
+    """That of store.bin; nothing where it is missing or damaged."""
+    with contextlib.suppress(StripewiseError):
+        return str(native.call("store_info", str(root))["uuid"])
+    return ""

@@ -88,7 +88,7 @@ class Store:
             return
         if force or compiled != digest:
             native.call("store_configure", str(self.root), self.config.spec(digest))
-        keep_compiled(self.root)
+        keep_compiled(self.config)
 
     def info(self) -> dict[str, Any]:
         """What the native module says about the store."""

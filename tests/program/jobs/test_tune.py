@@ -212,21 +212,25 @@ def test_a_tune_that_was_killed_leaves_traces_that_the_next_one_removes(make_sto
     place.mkdir()
     other = place / "stripewise-tune-0123456789abcdef-x"
     other.mkdir()
+    own = place / "stripewise-tune-monday"
+    own.mkdir()
+    (own / "result").write_text("mine")
+    (other / ".tune").touch()
     at_work = os.open(other, os.O_RDONLY)
     fcntl.flock(at_work, fcntl.LOCK_EX)
     env = {**os.environ, "TMPDIR": str(place)}
     words = [STRIPEWISE, "tune", "--store", store.root, "--repeat", "1", "--"]
     with subprocess.Popen([*words, "sleep", "60"], env=env, start_new_session=True) as killed:
-        while len(list(place.glob("stripewise-tune-*"))) < 2:
+        while len(list(place.glob("stripewise-tune-*/.tune"))) < 2:
             time.sleep(0.02)
         os.killpg(killed.pid, signal.SIGKILL)
-    assert len(list(place.glob("stripewise-tune-*"))) == 2
+    assert len(list(place.glob("stripewise-tune-*"))) == 3
     execute([*words, "python3", "-c", READER, store.data / "f"], env)
     # Of a tune that is at work, of whichever store.
-    assert list(place.glob("stripewise-tune-*")) == [other]
+    assert set(place.glob("stripewise-tune-*")) == {other, own}
     os.close(at_work)
     execute([*words, "python3", "-c", READER, store.data / "f"], env)
-    assert not list(place.glob("stripewise-tune-*"))
+    assert list(place.glob("stripewise-tune-*/*")) == [own / "result"]
 
 
 def templates(store: Store) -> list[str]:

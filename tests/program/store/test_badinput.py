@@ -472,12 +472,13 @@ def test_a_store_without_its_store_toml_is_no_place_for_a_new_one_and_gets_the_l
     toml.unlink()
     (store.root / "store.bin").write_bytes(b"no store")
     assert json.loads(store.fsck("--repair", "--json").out)["store_toml_was"] == "missing"
-    # One that says no store is put aside: no TOML, cut at two places, empty, a slip in a key.
-    for text in (kept[: kept.index("per_byte_write_s")], "[store\n", "", kept.replace("[store]", "[stores]")):
+    # One that says no store is put aside, each by a name of its own: no TOML, cut twice, empty, a slip in a key.
+    texts = (kept[: kept.index("per_byte_write_s")], "[store\n", "", kept.replace("[store]", "[stores]"))
+    for text, aside in zip(texts, ("", ".2", ".3", ".4"), strict=True):
         toml.write_text(text)
         one_clear_error(store.fsck(code=1), "or have the one that verbs used last put back: stripewise store fsck ")
-        assert "store.toml was damaged, and is store.toml.refused now (mended" in store.fsck("--repair").out
-        assert toml.read_text() == kept and (store.root / "store.toml.refused").read_text() == text
+        assert f"store.toml was damaged, and is store.toml.refused{aside} now (mended" in store.fsck("--repair").out
+        assert toml.read_text() == kept and (store.root / f"store.toml.refused{aside}").read_text() == text
     toml.unlink()
     earlier.write_text(kept.replace("[store]", "[stores]"))
     assert "store.toml.compiled: " in store.fsck("--repair", code=1).err and not toml.exists()

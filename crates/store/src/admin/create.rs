@@ -1,8 +1,6 @@
 //! Making a store and changing its configuration. store.bin comes last and appears at once, so a killed create leaves no store
 //! and can simply be run again.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -12,9 +10,8 @@ use stripewise_target::names::object_stem;
 use super::error::{Context, Result, StoreError};
 use super::identity;
 use super::ids::{id_text, path_of, quoted};
-use super::info::{link_path, size_at_least};
+use super::info::link_path;
 use super::medium::{Attributes, FsyncPoint, Kind, Medium, Root, put_file, replace_file};
-use super::metadata::publish::objects_reached;
 use super::spec::SpecJson;
 use super::store::Store;
 use crate::run::{MOVER_LOCK, SESSION_LOCK};
@@ -122,7 +119,7 @@ fn share(medium: &dyn Medium, dir: &Path, users: Users) -> Result<()> {
     }
 }
 
-fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()> {
+pub(super) fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()> {
     let path = target.join(IDENTITY_FILE);
     match users {
         Users::Owner => Ok(()),
@@ -205,58 +202,7 @@ pub fn recompile(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<bo
     Ok(true)
 }
 
-/// Writes the mark of a target's directory anew, which is lost, or that of another target whose own is in its place; tells whether it had to. By the
-/// caller's word the directory is the right one: where files lie on the target, one of their objects must be there.
-///
-/// # Errors
-/// `Invalid` where the directory is not the target's, `InUse` when programs hold the store.
-pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
-    let store = Store::open(medium, root)?;
-    let Some(index) = store.targets.iter().position(|target| target.name == name) else {
-        let known = store.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(StoreError::Invalid(format!("--mark: the store has no target '{name}'; it has {known}")));
-    };
-    let dir = &store.target(index as u32)?.path;
-    medium.hold(dir, Root::Target { store: root }).doing("open the target directory", dir)?;
-    let Some(why) = identity::mismatch(medium, dir, &store.uuid, index) else { return Ok(false) };
-    let not = |why: String| Err(StoreError::Invalid(format!("--mark: target {name}: {why}")));
-    let of = identity::marked(medium, dir)?;
-    match of {
-        Some((uuid, _)) if uuid != store.uuid => return not(why),
-        Some((_, other)) => match store.targets.get(other) {
-            Some(theirs) if theirs.path != *dir && identity::mismatch(medium, &theirs.path, &store.uuid, other).is_none() => {}
-            _ => return not(why),
-        },
-        None => {}
-    }
-    let _lock = store.lock_exclusive()?;
-    let there: BTreeSet<OsString> = medium.list(dir).doing("list", dir)?.into_iter().collect();
-    let mut is_wanted = false;
-    for id in store.ids()? {
-        let layout = match store.layout(id) {
-            Ok(layout) => layout,
-            Err(StoreError::NotFound(_) | StoreError::Damaged(_)) => continue,
-            Err(e) => return Err(e),
-        };
-        let reached = objects_reached(&store, id, &layout, size_at_least(&store, id, &layout)?)?;
-        for (target, plane) in reached.into_iter().filter(|(target, _)| *target as usize == index) {
-            is_wanted = true;
-            if store.object(target, id, plane)?.file_name().is_some_and(|name| there.contains(name)) {
-                identity::write(medium, root, dir, &store.uuid, index)?;
-                share_identity(medium, dir, users_of(&store)?)?;
-                return Ok(true);
-            }
-        }
-    }
-    if is_wanted {
-        return not(format!("{} has no object of the files that lie on it; put the right directory there", dir.display()));
-    }
-    identity::write(medium, root, dir, &store.uuid, index)?;
-    share_identity(medium, dir, users_of(&store)?)?;
-    Ok(true)
-}
-
-fn users_of(store: &Store<'_>) -> Result<Users> {
+pub(super) fn users_of(store: &Store<'_>) -> Result<Users> {
     let run = store.run_dir();
     let is_shared = store.medium.stat(&run).doing("look at", &run)?.is_some_and(|s| s.mode & 0o002 != 0);
     Ok(if is_shared { Users::All } else { Users::Owner })
@@ -286,7 +232,7 @@ fn keeps_targets(store: &Store<'_>, targets: usize) -> Result<()> {
 /// Where a removed target's number goes on existing: an empty directory of the store, so that the others keep theirs.
 pub const REMOVED_DIR: &str = "removed";
 
-fn is_tombstone(root: &Path, dir: &Path) -> bool {
+pub(super) fn is_tombstone(root: &Path, dir: &Path) -> bool {
     dir.parent() == Some(&root.join(REMOVED_DIR))
 }
 

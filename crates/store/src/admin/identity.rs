@@ -4,12 +4,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::process::geteuid;
 use stripewise_target::identity::{IDENTITY_FILE, Identity};
 use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::error::{Context, Result, StoreError};
 use super::ids::path_of;
-use super::medium::{FsyncPoint, Kind, Medium, Root, read_small, replace_file};
+use super::medium::{Attributes, FsyncPoint, Kind, Medium, Root, put_file, read_small, replace_file};
 use super::refused::Refused;
 
 /// What is written into the identity file.
@@ -58,8 +59,8 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
             Some(format!("{} says that the directory belongs to the store {}; mount the right one", path.display(), path_of(id.store).display()))
         }
         Some(id) if id.index != index => Some(format!(
-            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped, or it is a copy of the other's: then \
-             have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
+            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped, or the file was copied from the other's: \
+             where it is the right directory, have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
             path.display(),
             id.index
         )),
@@ -92,13 +93,45 @@ pub fn says_so(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], i
 /// # Errors
 /// As [`check`], and `Io` when it is read-only.
 pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<bool> {
+    check_there(medium, store, dir)?;
     make_dir(medium, store, dir)?;
     let wanted = Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() };
     if is_taken(medium, store, dir, &wanted)? {
         return Ok(false);
     }
+    check_owner(medium, store, dir)?;
     write(medium, store, dir, uuid, index)?;
     Ok(true)
+}
+
+/// Whether a held directory is one that root may write into in the name of the store's owner: his own. By his store.toml he would gain others' directories,
+/// through root's hands.
+///
+/// # Errors
+/// `Invalid` where it is another's, `Io`.
+pub fn check_owner(medium: &dyn Medium, store: &Path, dir: &Path) -> Result<()> {
+    let of = |path: &Path| medium.stat(path).doing("look at", path);
+    let (true, Some(owner), Some(there)) = (geteuid().is_root(), of(store)?, of(dir)?) else { return Ok(()) };
+    if owner.uid == there.uid {
+        return Ok(());
+    }
+    Err(StoreError::Invalid(format!(
+        "{} belongs to uid {}, and the store to uid {}; give the directory to the store's owner (chown), or run this as whoever may write both",
+        dir.display(),
+        there.uid,
+        owner.uid
+    )))
+}
+
+/// The same of one that is to be made: root makes none for others.
+fn check_there(medium: &dyn Medium, store: &Path, dir: &Path) -> Result<()> {
+    let of = |path: &Path| medium.stat(path).doing("look at", path);
+    match (geteuid().is_root(), of(store)?, of(dir)?) {
+        (true, Some(owner), None) if owner.uid != 0 => {
+            Err(StoreError::Invalid(format!("{} does not exist; make it as the store's owner (uid {})", dir.display(), owner.uid)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whose a directory says that it is, store and number; `None` where it says nothing that can be read.
@@ -121,7 +154,10 @@ pub fn marked(medium: &dyn Medium, dir: &Path) -> Result<Option<([u8; 16], usize
 pub fn write(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
     let path = dir.join(IDENTITY_FILE);
     let wanted = text(&Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() });
-    replace_file(medium, &path, &wanted, FsyncPoint::Identity, FsyncPoint::Identity).doing("write", &path)
+    // Whoever owns the store reads it, whoever writes it.
+    let owner = if geteuid().is_root() { medium.stat(store).doing("look at", store)? } else { None };
+    let like = owner.map(|owner| Attributes { mode: 0o600, uid: owner.uid, gid: owner.gid, ..Attributes::default() });
+    put_file(medium, &path, &wanted, like.as_ref(), (FsyncPoint::Identity, FsyncPoint::Identity)).doing("write", &path)
 }
 
 /// Makes the identity of a target that is this store's say where the store is now, after it was moved; one that is away stays as it is.

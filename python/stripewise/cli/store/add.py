@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from ...setup.checks import Spot
 from ...setup.document import FoundTarget
 from ...setup.remarks import on_one_device
 from ...store import Store
+from ...store.owned import check_owned
 from ...units import MB, command_line, parse_size
 from ..measuring import SCRATCH, SECONDS_MAX, measuring
 from ..options import StoreArgument, names_completed
@@ -61,7 +63,8 @@ def add(
     opened = Store(store)
     if klass is not None and klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
-    limit, where = parse_size(capacity, "--capacity"), path.absolute()
+    limit, where = parse_size(capacity, "--capacity"), Path(os.path.realpath(path))
+    check_owned(where, "--path: ", "give another directory")
     model = retarget.model_for(opened, klass, like)
     if model is None:
         bare = Target(name, klass or "any", "dir", where, limit, 0.0, 0.0, 0.0, 0.0)
@@ -71,6 +74,8 @@ def add(
     else:
         made = retarget.target_like(model, name, klass or model.klass, where, limit)
         told = _copied(made, model, is_asked=like is not None)
+    # Measuring takes time.
+    check_owned(made.path, "--path: ", "give another directory")
     retarget.add(opened, made)
     kind = "an EMULATED one, slowed down to these figures" if made.kind == "emulated" else f"of kind {made.kind}"
     for line in (f"{opened.root}: target {name} in {made.path}, {kind}", *told):

@@ -74,7 +74,7 @@ class _Before:
         if self.is_compiled:
             yield _COMPILED
         if self.marked:
-            yield f"target {self.marked}: its directory had not its mark (mended: marked anew)"
+            yield f"target {self.marked}: its directory had not its mark (mended: marked anew, and nothing else so far)"
 
 
 def _opened(root: Path, repair: bool, mark: str | None) -> tuple[Store, _Before]:
@@ -122,8 +122,10 @@ def fsck(
     stands = "what was mended by then stays mended" if repair else "nothing was changed"
     with standing(lambda: f"{stands}; run the same command again for its findings"):
         opened, before = _opened(store, repair, mark)
+        # What a wrong mark would take for damage is the files' own.
+        repair = repair and not before.marked
         ended = end_stopped(opened.root) if repair else 0
-        found = opened.fsck(repair, purge)
+        found = opened.fsck(repair, purge and repair)
     problems = [str(problem) for problem in found.get("problems", [])]
     # Nothing is wrong with the store then, but its files are not where their owner wants them.
     killed, half_undone = cut_short(opened.root), stopped(opened)

@@ -48,8 +48,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: What opening or removing a directory says where there is none.
 _NO_DIRECTORY = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 _IDENTITY_BYTES_MAX = 16 << 10
-_OWN_NAMES = (CONFIG_LOCK, TUNE_LOCK, EARLIER, REFUSED, REPLICAS, REPLICAS_LOCK)
-_OWN = re.compile("|".join([*map(re.escape, _OWN_NAMES), r"store\.bin\.tmp", _TEMPORARY]))
+_OWN_NAMES = (CONFIG_LOCK, TUNE_LOCK, EARLIER, REPLICAS, REPLICAS_LOCK)
+_ASIDE = rf"{re.escape(REFUSED)}(\.[0-9]+)?"
+_OWN = re.compile("|".join([*map(re.escape, _OWN_NAMES), _ASIDE, r"store\.bin\.tmp", _TEMPORARY]))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 pub mod file;
 pub mod findings;
 pub mod fsck;
+pub mod marking;
 pub mod owners;
 pub mod scrub;
 pub mod state;
