@@ -6,6 +6,7 @@ also derives from the standard exception that a caller would expect.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -99,3 +100,11 @@ class UsageError(StripewiseError, ValueError):
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came: what cleans up after Ctrl-C cleans up after it as well."""
+
+    number = signal.SIGTERM
+
+
+class HungUp(Terminated):
+    """SIGHUP came, for the terminal went away."""
+
+    number = signal.SIGHUP

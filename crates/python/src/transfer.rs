@@ -46,10 +46,11 @@ fn store_export_to(py: Python<'_>, store: PathBuf, id: String, to: PathBuf) -> P
     with_store(py, &store, |s| Ok(text(&as_json(&export::export_to(s, id_from(&id)?, &place(&to)?)?)?)))
 }
 
-/// Writes bytes of a file to a descriptor: {"bytes"}. A reader that went away ends it.
+/// Writes bytes of a file to a descriptor: {"bytes", "size"}. A reader that went away ends it. Without `holes` each stretch of data is preceded by its offset
+/// and length (u64, little-endian), and nothing is written of the others.
 #[pyfunction]
-#[pyo3(signature = (store, id, fd, offset=0, length=None))]
-fn store_cat(py: Python<'_>, store: PathBuf, id: String, fd: i32, offset: u64, length: Option<u64>) -> PyResult<String> {
+#[pyo3(signature = (store, id, fd, offset=0, length=None, holes=true))]
+fn store_cat(py: Python<'_>, store: PathBuf, id: String, fd: i32, offset: u64, length: Option<u64>, holes: bool) -> PyResult<String> {
     // SAFETY: Python's own descriptor, open for the length of the call.
     let sink = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?;
     let mut sink = std::fs::File::from(sink);
@@ -60,15 +61,19 @@ fn store_cat(py: Python<'_>, store: PathBuf, id: String, fd: i32, offset: u64, l
         let bytes = layout_bytes(s, id)?;
         let end = length.map_or(size, |l| size.min(offset.saturating_add(l)));
         let mut done = 0u64;
-        Objects::new(s, id, view(s, id, &bytes)?, Opening::READ).stream(offset, end, true, |_, part| match sink.write_all(part) {
-            Ok(()) => {
-                done += part.len() as u64;
-                Ok(true)
+        Objects::new(s, id, view(s, id, &bytes)?, Opening::READ).stream(offset, end, holes, |at, part| {
+            let head = [at.to_le_bytes(), (part.len() as u64).to_le_bytes()];
+            let headed = if holes { Ok(()) } else { sink.write_all(head.as_flattened()) };
+            match headed.and_then(|()| sink.write_all(part)) {
+                Ok(()) => {
+                    done += part.len() as u64;
+                    Ok(true)
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+                Err(e) => Err(StoreError::io("write to", Path::new("standard output"), e)),
             }
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-            Err(e) => Err(StoreError::io("write to", Path::new("standard output"), e)),
         })?;
-        Ok(text(&json!({"bytes": done})))
+        Ok(text(&json!({"bytes": done, "size": size})))
     })
 }
 

@@ -23,7 +23,7 @@ from .. import __version__
 from ..errors import UsageError
 from ..preloaded import unload
 from .output import OneLineErrors
-from .signals import HANDLERS, ended_at_once, terminated
+from .signals import HANDLERS, ended_at_once
 from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
 #: No first sentence of a help is longer.
@@ -158,7 +158,7 @@ def _command(name: str, entry: Verb | Group) -> Any:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM end the process at once: modules that load others may lose an exception of a signal's
+    """Signals that end a verb end the process at once: modules that load others may lose an exception of a signal's
     (numpy.random does).
     """
     before = {number: handler for number, handler in HANDLERS.items() if signal.getsignal(number) is handler}
@@ -199,8 +199,9 @@ def main() -> None:
     """Runs the command line (`entry.py`, which begins earlier)."""
     unload()
     # Who had it ignored before us, as nohup has SIGHUP, has reasons.
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, terminated)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, HANDLERS[number])
     if COMPLETE_VARIABLE in os.environ:
         from .completion import prepare
 

@@ -439,7 +439,7 @@ class OneLineErrors(TyperGroup):
             say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            number = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+            number = error.number if isinstance(error, Terminated) else signal.SIGINT
             stands = [printable(note) for note in getattr(error, "__notes__", ())]
             say(": ".join(["stripewise", "; ".join([ENDED_BY[number], *stands])]))
             raise typer.Exit(128 + number) from error

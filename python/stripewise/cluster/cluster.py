@@ -224,6 +224,15 @@ def _network(fields: Fields) -> Network:
     )
 
 
+#: What is wrong with a target's name that is none.
+MISNAMED = "holds a space, '/', ':', ',' or a control character"
+
+
+def is_name(text: str) -> bool:
+    """Whether a target may be called so."""
+    return bool(text) and not any(ord(char) <= 32 or char in "/:,\x7f" for char in text)
+
+
 def _target(fields: Fields, source: Path, lacks_figures: NameTest) -> Target:
     fields.only(
         {"name", "class", "kind", "path", "capacity_bytes", "startup_read_s", "startup_write_s",
@@ -231,10 +240,8 @@ def _target(fields: Fields, source: Path, lacks_figures: NameTest) -> Target:
          "calibration", "device"}
     )  # fmt: skip
     name = fields.text("name")
-    if any(ord(char) <= 32 or char in "/:,\x7f" for char in name):
-        raise fields.error(
-            "name", f"'{name}' holds a space, '/', ':', ',' or a control character", "use letters and digits"
-        )
+    if not is_name(name):
+        raise fields.error("name", f"'{name}' {MISNAMED}", "use letters and digits")
     path = fields.text("path")
     if "\x00" in path:
         raise fields.error("path", "holds a NUL character", "give a directory")

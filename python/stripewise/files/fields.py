@@ -142,6 +142,10 @@ class Fields:
                 cure = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(sorted(known))}"
                 raise self.error(str(key), "is not a known key", cure)
 
+    def _as_tables(self, key: str) -> str:
+        """How a list of tables is written, in the form that the source has."""
+        return f"write [[{key}]] for each of them" if str(self.source).endswith(".toml") else "write a list of objects"
+
     def _get(self, key: str, default: Any) -> Any:
         value = self.data.get(key, default)
         if value is _MISSING:
@@ -193,7 +197,7 @@ class Fields:
         """A list of tables, empty when absent."""
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
-            raise self.error(key, f"= {_shown(value)} is not a list of tables", f"write [[{key}]] for each of them")
+            raise self.error(key, f"= {_shown(value)} is not a list of tables", self._as_tables(key))
         return value
 
     def items(self, key: str) -> list[Any]:

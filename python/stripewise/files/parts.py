@@ -23,6 +23,8 @@ from ..errors import UsageError
 PART_BYTES_MAX = 64 << 20
 #: As `owners`: whoever it belongs to.
 ANYBODY: Set[int] = frozenset()
+#: What the text of a managed file's link begins with.
+LINK = "/stripewise:"
 _LOOK = os.O_NOFOLLOW | os.O_CLOEXEC
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -277,8 +279,11 @@ def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:
 
 
 def check_output(path: Path, flag: str = "-o") -> None:
-    """UsageError when no file can be written under this name."""
+    """UsageError when no file can be written under this name, or something of a store is there."""
     parent = path.absolute().parent
+    if path.is_symlink() and os.readlink(path).startswith(LINK):
+        raise UsageError(f"{flag}: {path} is a managed file, which would lose its name; give another name")
+    _check_outside(parent, path, flag)
     if path.is_dir() or not parent.is_dir():
         raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
     _check_writable(parent, flag, "a file in another directory")
@@ -288,9 +293,18 @@ def check_output_directory(path: Path, flag: str = "-o") -> None:
     """UsageError when no file can be written into this directory, which need not exist."""
     place = path.absolute()
     there = next(each for each in (place, *place.parents) if os.path.lexists(each))
+    _check_outside(there, path, flag)
     if not there.is_dir():
         raise UsageError(f"{flag}: {path} cannot be a directory, for {there} is none; give another name")
     _check_writable(there, flag, "another directory")
+
+
+def _check_outside(directory: Path, path: Path, flag: str) -> None:
+    """UsageError where a directory is a store's or a target's, or lies in one: what is there is the store's alone."""
+    real = Path(os.path.realpath(directory))
+    for each in (real, *real.parents):
+        if any(os.path.lexists(each / name) for name in ("store.bin", "stripewise-target")):
+            raise UsageError(f"{flag}: {path} would lie in {each}, which is a store's own; give a place outside of it")
 
 
 def is_read_only(directory: Path) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ..errors import StoreError, Terminated
+from ..errors import HungUp, StoreError, Terminated
 from ..preloaded import without_library
 from ..signals import heeded
 from .mover_session import FINISHING
@@ -33,7 +33,7 @@ _LOOK_S = 0.02
 FINISH_S = 10.0
 _TOLD_S = 0.5
 #: What ends that.
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: What a verb's lines begin with.
 PREFIX = "stripewise: "
 
@@ -48,7 +48,7 @@ class MoverBeside:
     def finish(self) -> None:
         """Waits until all that is due has moved, no longer than `FINISH_S`; Ctrl-C ends the wait, not the caller.
 
-        Raises Terminated where SIGTERM ended it.
+        Raises Terminated or HungUp where SIGTERM or SIGHUP ended it.
         """
         process = self._process
         if process is None or process.poll() is not None:
@@ -62,6 +62,8 @@ class MoverBeside:
                 _has_ended(process, FINISH_S - _TOLD_S, heard)
         if signal.SIGTERM in heard:
             raise Terminated
+        if signal.SIGHUP in heard:
+            raise HungUp
 
 
 @contextlib.contextmanager

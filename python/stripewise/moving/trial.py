@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ..files.parts import is_locked, overwrite_part, read_part
+from ..files.spelling import path_meant
 from ..store.config import TUNE_LOCK
 from ..units import command_line, quoted
 
 #: So many of the files are noted, the others counted.
 NOTED_MAX = 1000
+#: So many are named in a command.
+NAMED = 8
 
 
 def note_trial(root: Path, command: Sequence[str], paths: Sequence[str]) -> None:
@@ -55,10 +58,10 @@ def cut_short(root: Path) -> str:
 
 def cure_of(root: Path) -> str:
     """The ways out of that."""
-    return (
-        "tune again, or lay the files out: stripewise apply PLAN --store "
-        f"{quoted(root)}, or stripewise store set-layout FILE --layout def"
-    )
+    said = _noted(root)
+    names = said["files"] if said is not None and said["count"] <= NAMED else ["FILE"]
+    words = ["stripewise", "store", "set-layout", *map(path_meant, names), "--layout", "def"]
+    return f"tune again, or lay the files out: stripewise apply PLAN --store {quoted(root)}, or {command_line(words)}"
 
 
 def _noted(root: Path) -> dict[str, Any] | None:

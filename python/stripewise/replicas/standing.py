@@ -159,7 +159,7 @@ def read_standing(store: Store) -> Standing:
     path = store.root / REPLICAS
     if not os.path.lexists(path):
         return Standing()
-    data = read_json(path, StoreError, "what 'stripewise replicate' has written", store.root)
+    data = read_json(path, StoreError, f"what 'stripewise replicate' has written, or {CURE}", store.root)
     try:
         top = Fields(data, path, "", WorkloadError)
         stood, making = (

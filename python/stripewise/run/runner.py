@@ -22,11 +22,12 @@ from ..preloaded import LIBRARY, OFF, without_library
 from ..signals import heeded
 from ..store import trust
 from ..store.globs import manage_globs
+from ..units import quoted
 from .elf import read_program
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Those that ask for an end: whoever sent them wants no further run, even where the program ends well.
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Of a program's output, so many of the last bytes of a line are kept to look for its result.
 LINE_BYTES_MAX = 1 << 20
 #: For the thread sanitizer, whose list of options is split at blanks and colons (`library_path` refuses them).
@@ -52,7 +53,7 @@ class NotStartedError(StoreError):
 class Ended:
     """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it.
 
-    `heard` is the last of SIGINT and SIGTERM that we got meanwhile, whatever the program made of it.
+    `heard` is the last of SIGINT, SIGTERM and SIGHUP that we got meanwhile, whatever the program made of it.
     """
 
     status: int
@@ -153,7 +154,7 @@ def run(command: Sequence[str], env: Mapping[str, str], line: Callable[[bytes], 
         reason = error.strerror if isinstance(error, OSError) else str(error)
         status = MISSING if isinstance(error, FileNotFoundError) else UNSTARTABLE
         raise NotStartedError(
-            status, f"{command[0]}: cannot be started ({reason}); check the command after --"
+            status, f"{command[0] or quoted('')}: cannot be started ({reason}); check the command after --"
         ) from error
     with _Forwarding(child) as forwarding:
         if line and child.stdout:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, StripewiseError, Terminated, WorkloadError
+from ..errors import HungUp, StoreError, StripewiseError, Terminated, WorkloadError
 from ..files.parts import locked_part
 from ..files.spelling import path_meant
 from ..layout import Layout, target_bytes
@@ -478,4 +478,4 @@ class Tuner:
 def _go_on_unless(stopped_by: int | None) -> None:
     """Passes on the signal that ended a move."""
     if stopped_by is not None:
-        raise Terminated if stopped_by == signal.SIGTERM else KeyboardInterrupt
+        raise {signal.SIGTERM: Terminated, signal.SIGHUP: HungUp}.get(signal.Signals(stopped_by), KeyboardInterrupt)

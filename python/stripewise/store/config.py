@@ -154,9 +154,26 @@ class StoreConfig:
         if name in BUILT_IN_LAYOUTS:
             return whole_file(targets, DEFAULT_STRIPE_BYTES, self.region_bytes)
         path = self.root / name
-        known = [target.name for target in self.cluster.targets]
-        data = read_json(path, LayoutError, "a layout as in docs/formats.md", self.root)
-        return on_active(parse_layout(data, path, known), self.cluster)
+        try:
+            data = read_json(path, LayoutError, "a layout as in docs/formats.md", self.root)
+            found = parse_layout(data, path)
+        except LayoutError as error:
+            raise LayoutError(f"{error}; {self._without(name)}") from error
+        known = {target.name for target in self.cluster.targets}
+        if lost := sorted({each for region in found.regions for each, _ in region.stripes} - known):
+            raise LayoutError(
+                f"{self.path}: has no [[target]] table for {lost[0]} any more, which the layout {name} names; put it "
+                f"back ({EARLIER} is the one that verbs used last); {self._without(name)}"
+            )
+        return on_active(found, self.cluster)
+
+    def _without(self, name: str) -> str:
+        """How a store goes on without a layout that it names."""
+        for rule in self.rules:
+            if rule.layout == name:
+                words = ["stripewise", "store", "template", "rm", str(self.root), rule.glob]
+                return f"or go on without its template: {command_line(words)}"
+        return 'or have default_layout = "def"'
 
     def spec(
         self,
@@ -209,7 +226,10 @@ class StoreConfig:
         digest = hashlib.sha256(_bytes(self.root, self.path.name))
         named = {self.default_layout, *(rule.layout for rule in self.rules if rule.layout)} - set(BUILT_IN_LAYOUTS)
         for name in sorted(named):
-            digest.update(_bytes(self.root, name))
+            try:
+                digest.update(_bytes(self.root, name))
+            except ClusterError as error:
+                raise ClusterError(f"{error}; {self._without(name)}") from error
         return digest.hexdigest()
 
     def text(self) -> str:

@@ -19,6 +19,7 @@ import os, signal, sys, time
 def end(*_):
     os._exit(int(sys.argv[2]))
 signal.signal(signal.SIGTERM, end)
+signal.signal(signal.SIGHUP, end)
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
 os.pwrite(fd, bytes(1 << 16), 0)
 try:
@@ -43,7 +44,10 @@ def begun(store: Store, words: list[str], file: Path, status: int, **how: object
 
 
 @pytest.mark.parametrize("status", [0, 11])
-@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "ended by SIGHUP")],
+)
 def test_a_tune_ends_where_its_program_catches_the_signal(
     make_store: Maker, status: int, number: int, word: str
 ) -> None:
@@ -124,7 +128,7 @@ def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_
     killed()
     said = f"was killed: {file} may lie in a layout under trial, not in its former one"
     moved = stripewise("mover", "status", store.root)
-    assert said in moved.out and "set-layout FILE --layout def" in moved.out and "a tune of 'python3 -c" in moved.out
+    assert said in moved.out and f"set-layout {file} --layout def" in moved.out and "a tune of 'python3 -c" in moved.out
     assert said in json.loads(stripewise("mover", "status", store.root, "--json").out)["tune_killed"]
     assert said in examined()
     checked = stripewise("store", "fsck", store.root).out

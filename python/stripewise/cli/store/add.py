@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...cluster import CLASSES, Target
+from ...cluster.cluster import MISNAMED, is_name
 from ...errors import UsageError
 from ...moving import retarget
 from ...setup import found
@@ -63,6 +64,8 @@ def add(
     opened = Store(store)
     if klass is not None and klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
+    if not is_name(name):
+        raise UsageError(f"NAME: '{name}' {MISNAMED if name else 'is empty'}; use letters and digits")
     limit, where = parse_size(capacity, "--capacity"), Path(os.path.realpath(path))
     check_owned(where, "--path: ", "give another directory")
     model = retarget.model_for(opened, klass, like)

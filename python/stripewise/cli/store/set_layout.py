@@ -14,7 +14,9 @@ from ...layout import GIVEN, OWN, Layout
 from ...limits import Limits
 from ...moving.plan_applier import Applied, Wanted, lay_out
 from ...store import Store
+from ...store.globs import escape
 from ...store.placed import PlacedFile, check_room, placed_at, placed_in
+from ...store.plans import that_lay_out
 from ...store.room import room_bytes, spread
 from ...units import format_size, quoted
 from ..arguments import flattened
@@ -22,6 +24,7 @@ from ..options import JsonOption, MoverOptions
 from ..output import moves_ended, print_json, printable, progress, regions_drawn, say, wrapped
 from .layout import ROWS_SHOWN
 from .options import WantedLayout
+from .plan import rm_command
 
 
 @flattened
@@ -138,3 +141,11 @@ def _print(done: list[tuple[str, Applied]], stores: dict[str, Store], found: dic
             f"{applied.files} file(s): {format_size(applied.moved_bytes)} moved in {applied.seconds:.2f} s"
             + (", stopped before the end" if applied.signal is not None else "")
         )
+        globs = [escape(file.path) for file in found[root].values()]
+        for kept in that_lay_out(stores[root].config, globs):
+            typer.echo(
+                printable(
+                    f"note: the next run of {kept.title} moves files of these back, by the plan that is kept for it; "
+                    f"without that: {rm_command(stores[root].root, kept)}"
+                )
+            )

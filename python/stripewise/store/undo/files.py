@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -22,14 +20,14 @@ from ... import native
 from ...errors import ClusterError, DamagedError, InUseError, StoreError
 from ...files.parts import held_place
 from ..store import FOREIGN_DIGEST, Store
-from ..transfer import cat, retry_while_open
+from ..transfer import retry_while_open
 from ..upkeep import collect
 from .decide import Decision, Outgoing, away_targets, free_bytes, owner_of
 from .names import held_directory, link_id
 from .notes import Note, forget, notes, write
+from .sums import sum_of_managed, sum_of_plain
 from .work import Work
 
-_READ_BYTES = 4 << 20
 #: The trash is emptied when it has this part of all bytes: each time looks at every file of the store.
 _TRASH_PART = 16
 
@@ -42,51 +40,6 @@ class Done:
     bytes: int = 0
     names: int = 0
     orphans: list[str] = field(default_factory=list)
-
-
-def sum_of_managed(store: Store, identity: str, read: Callable[[int], None]) -> str:
-    """SHA-256 of a managed file's bytes, as `store cat` reads them; `read` hears how many came."""
-    reader, writer = os.pipe()
-    failed: list[BaseException] = []
-
-    def pour() -> None:
-        try:
-            cat(store, identity, writer, 0, None)
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            os.close(writer)
-
-    digest = hashlib.sha256()
-    pouring = threading.Thread(target=pour, daemon=True)
-    pouring.start()
-    try:
-        while chunk := os.read(reader, _READ_BYTES):
-            digest.update(chunk)
-            read(len(chunk))
-    finally:
-        os.close(reader)
-        pouring.join()
-    if failed:
-        raise failed[0]
-    return digest.hexdigest()
-
-
-def sum_of_plain(path: str, read: Callable[[int], None]) -> tuple[str, os.stat_result]:
-    """SHA-256 of a plain file's bytes, read from its disk as far as the system lets go of its pages; and its status.
-
-    `read` hears how many came.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        digest = hashlib.sha256()
-        while chunk := os.read(handle, _READ_BYTES):
-            digest.update(chunk)
-            read(len(chunk))
-        return digest.hexdigest(), os.fstat(handle)
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,14 @@ pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
         Some((uuid, _)) if uuid != store.uuid => return Err(not(why)),
         Some((_, other)) => match store.targets.get(other) {
             Some(theirs) if theirs.path != *dir && identity::mismatch(medium, &theirs.path, &store.uuid, other).is_none() => {}
-            _ => return Err(not(why)),
+            theirs => {
+                let theirs = theirs.map_or_else(|| format!("number {other}"), |target| target.name.clone());
+                return Err(not(format!(
+                    "{} says that it is target {theirs}'s, whose own path leads to no such directory; where paths are swapped, or tables in store.toml change \
+                     places, put that right there",
+                    dir.display()
+                )));
+            }
         },
         None => {}
     }

@@ -165,6 +165,13 @@ fn check_link(store: &Store<'_>, id: u64, path: &Path) -> Result<()> {
         return Ok(());
     }
     let name: PathBuf = link_path(store, id).unwrap_or_default();
+    if name == path {
+        return Err(StoreError::Invalid(format!(
+            "{} is not the link that was made with the file; make it the file's name with `stripewise store relink {}`, or copy with --to",
+            path.display(),
+            quoted(path)
+        )));
+    }
     Err(StoreError::Invalid(format!(
         "{} is a copy of the link {}; export that one, copy with --to, or make this the file's name with `stripewise store relink`",
         path.display(),

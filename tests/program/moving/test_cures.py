@@ -1,0 +1,155 @@
+"""What would take a managed file's name, or a store's part, is refused; what is told of a damaged part can be done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from rig import Maker, Store, dirs, execute, is_managed, stripewise
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def store(make_store: Maker) -> Store:
+    made = make_store(dirs(2))
+    made.program("sh", "-c", f"head -c 300000 /dev/urandom >'{made.data / 'f'}'")
+    return made
+
+
+def test_no_output_takes_a_managed_file_s_name_or_a_place_in_a_store(store: Store) -> None:
+    trace, file = store.base / "trace", store.data / "f"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", file)
+    stripewise("collect", trace)
+    toml = (store.root / "store.toml").read_bytes()
+    inside = [store.root / "store.toml", store.root / "new.json", store.base / "targets/t0/new", store.root / "run/x"]
+    for out in (file, *inside):
+        for words in (
+            ("plan", trace, "--store", store.root, "-o", out),
+            ("calibrate", "--store", store.root, "--seconds", "1", "-o", out),
+            ("patterns", trace, "--db", out),
+        ):
+            said = stripewise(*words, code=2).err
+            wanted = "is a managed file" if out == file else "which is a store's own"
+            assert wanted in said and said.count("\n") == 1, said
+    assert "which is a store's own" in stripewise("collect", trace, "-o", store.root / "new", code=2).err
+    assert is_managed(file) and (store.root / "store.toml").read_bytes() == toml
+    store.fsck()
+
+
+def test_a_file_whose_name_is_gone_is_saved_by_what_fsck_tells(store: Store) -> None:
+    file, saved = store.data / "f", store.base / "saved"
+    kept = store.program("md5sum", file).out
+    os.unlink(file)
+    file.write_text("something else")
+    said = store.fsck().out
+    command = said[said.index("stripewise store cat") :].partition(" >FILE)")[0]
+    subprocess.run(f"{command} >{shlex.quote(str(saved))}", shell=True, check=True)
+    assert execute(["md5sum", saved]).out.split()[0] == kept.split()[0]
+
+
+def test_a_lost_or_damaged_layout_of_a_template_names_the_template(store: Store) -> None:
+    stripewise("store", "template", "add", store.root, store.data / "x y*", "--targets", "t1")
+    (layout,) = (store.root / "layouts").glob("*.json")
+    kept, toml = layout.read_text(), (store.root / "store.toml").read_text()
+    for how in ("lost", "no JSON", "of another store"):
+        if how == "lost":
+            layout.unlink()
+        else:
+            layout.write_text("{" if how == "no JSON" else kept.replace("t1", "t7"))
+        for words in (["store", "ls", store.root], ["store", "fsck", store.root, "--repair"]):
+            said = stripewise(*words, code=1).err
+            assert said.count("\n") == 1 and str(layout.name) in said, said
+        if how == "of another store":
+            assert "store.toml: has no [[target]] table for t7 any more" in said, said
+        command = said.rstrip().partition("or go on without its template: ")[2]
+        execute(shlex.split(command))
+        assert store.fsck().out == f"{store.root}: sound\n"
+        layout.write_text(kept)
+        (store.root / "store.toml").write_text(toml)
+        store.fsck()
+    # A target that has another name all at once.
+    (store.root / "store.toml").write_text(toml.replace('"t1"', '"t9"'))
+    said = stripewise("store", "ls", store.root, code=1).err
+    assert f"{store.root}/store.toml: has no [[target]] table for t1 any more" in said, said
+    assert "store.toml.compiled is the one that verbs used last" in said, said
+    (store.root / "store.toml").write_text(toml)
+
+
+def test_a_damaged_record_of_copies_names_what_removing_it_means(store: Store) -> None:
+    trace = store.base / "trace"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", store.data / "f")
+    stripewise("collect", trace)
+    (store.root / "replicas.json").write_text("")
+    said = stripewise("replicate", trace, "--store", store.root, code=1).err
+    assert "or remove it: the copies stay" in said and said.count("\n") == 1, said
+
+
+def test_words_that_are_wrong_are_blamed_and_not_a_file(store: Store) -> None:
+    new = store.base / "new"
+    new.mkdir()
+    said = stripewise("store", "add", store.root, "bad name", "--path", new, code=2).err
+    assert said.startswith("stripewise: NAME: 'bad name' holds a space") and "store.toml" not in said, said
+    plan = store.base / "plan.json"
+    plan.write_text(json.dumps({"version": 5, "files": 3}))
+    assert "[[" not in stripewise("plan", "--check", plan, code=1).err
+    assert "'': cannot be started" in stripewise("run", "--store", store.root, "--", "", code=None).err
+
+
+def test_set_layout_names_a_kept_plan_that_moves_the_file_back(store: Store) -> None:
+    file = store.data / "f"
+    trace, out = store.base / "trace", store.base / "plan.json"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", file)
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "--policy", "def", "-o", out, "--keep")
+    said = stripewise("store", "set-layout", file, "--targets", "t1").out
+    assert "note: the next run of 'cat " in said, said
+    command = said[said.index("without that: ") :].partition(": ")[2]
+    execute(shlex.split(command.replace("\n", " ")))
+    assert "note:" not in stripewise("store", "set-layout", file, "--targets", "t0").out
+
+
+def test_undo_reads_no_holes(store: Store) -> None:
+    store.check_at_end = False
+    hole = store.data / "hole"
+    store.program("sh", "-c", f"printf begin >'{hole}'; truncate -s 100G '{hole}'; printf end >>'{hole}'")
+    begun = time.monotonic()
+    stripewise("undo", store.root)
+    # Of 100 GiB a minute would be 1.7 GiB/s.
+    assert time.monotonic() - begun < 60
+    assert hole.stat().st_size == (100 << 30) + 3 and hole.stat().st_blocks * 512 < MIB
+    with hole.open("rb") as file:
+        assert file.read(8) == b"begin\0\0\0"
+        file.seek(-5, os.SEEK_END)
+        assert file.read() == b"\0\0end"
+
+
+def test_sums_tell_zeros_from_data_and_holes_are_zeros(tmp_path: Path) -> None:
+    from stripewise.store.undo.sums import sum_of_plain
+
+    told: list[int] = []
+    sums = {}
+    for name, pieces, size in (
+        ("zeros", [(0, bytes(200_000))], 200_000),
+        ("hole", [], 200_000),
+        ("shorter", [], 199_999),
+        ("data", [(65_530, b"0123456789")], 200_000),
+        ("beside", [(65_531, b"0123456789")], 200_000),
+        ("same", [(65_530, b"01234"), (65_535, b"56789"), (150_000, bytes(9))], 200_000),
+    ):
+        path = tmp_path / name
+        with path.open("wb") as file:
+            for at, piece in pieces:
+                file.seek(at)
+                file.write(piece)
+            file.truncate(size)
+        told.clear()
+        sums[name] = sum_of_plain(str(path), told.append)[0]
+        assert sum(told) == size
+    assert sums["zeros"] == sums["hole"] and sums["data"] == sums["same"]
+    assert len({sums[name] for name in ("hole", "shorter", "data", "beside")}) == 4
