@@ -48,7 +48,8 @@ def test_a_file_whose_name_is_gone_is_saved_by_what_fsck_tells(store: Store) -> 
     os.unlink(file)
     file.write_text("something else")
     said = store.fsck().out
-    command = said[said.index("stripewise store cat") :].partition(" >FILE)")[0]
+    command = said[said.index("stripewise store cat") :].partition(" >FILE")[0]
+    command = command.replace(" ID", f" {said.split()[1]}")
     subprocess.run(f"{command} >{shlex.quote(str(saved))}", shell=True, check=True)
     assert execute(["md5sum", saved]).out.split()[0] == kept.split()[0]
 

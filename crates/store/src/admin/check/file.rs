@@ -301,10 +301,9 @@ fn check_link(check: &mut Check<'_>, id: u64, size: u64) -> Result<()> {
         Err(e) => return Err(StoreError::io("read", &path, e)),
     };
     let orphan = format!(
-        "relink it where it is now, save its bytes (stripewise store cat --store {0} {1} >FILE), or free it: stripewise store gc {0} --purge --older-than 0s; \
+        "relink it where it is now, save its bytes (stripewise store cat --store {0} ID >FILE, with the file's id), or free it: stripewise store gc {0} --purge --older-than 0s; \
          nothing is deleted for a missing name",
-        quoted(&store.root),
-        id_text(id)
+        quoted(&store.root)
     );
     let Some((dev, ino, name)) = parse_link_record(&record) else {
         let text = format!("file {} ({size} bytes) has no record of its name", id_text(id));
