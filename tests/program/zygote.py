@@ -95,7 +95,8 @@ class Started:
 def _line(call: socket.socket) -> bytes:
     said = b""
     while not said.endswith(b"\n"):
-        more = call.recv(64)
+        # No further than the line goes: of a command that ended at once the next one may be there already.
+        more = call.recv(1)
         assert more, "the zygote ended"
         said += more
     return said

@@ -77,6 +77,12 @@ fn store_recompile(py: Python<'_>, store: PathBuf, spec_json: String) -> PyResul
     Ok(text(&json!(is_anew)))
 }
 
+/// Notes which directories the store's targets have now.
+#[pyfunction]
+fn store_note_targets(py: Python<'_>, store: PathBuf) -> PyResult<()> {
+    py.detach(|| marking::note_seen(&RealDisk::new(), &absolute(&store)?)).map_err(from_store)
+}
+
 /// Writes the mark of a target's directory anew, where it is lost; tells whether it was.
 #[pyfunction]
 fn store_mark(py: Python<'_>, store: PathBuf, target: String) -> PyResult<String> {
@@ -208,6 +214,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_configure, module)?)?;
     module.add_function(wrap_pyfunction!(store_recompile, module)?)?;
     module.add_function(wrap_pyfunction!(store_mark, module)?)?;
+    module.add_function(wrap_pyfunction!(store_note_targets, module)?)?;
     module.add_function(wrap_pyfunction!(store_compile, module)?)?;
     module.add_function(wrap_pyfunction!(store_info, module)?)?;
     module.add_function(wrap_pyfunction!(store_files, module)?)?;

@@ -47,10 +47,7 @@ def held_place(root: Path, name: str, make: bool = False) -> Iterator[tuple[int,
             owner = os.fstat(at).st_uid
             for part in way:
                 if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, 0o755, dir_fd=at)
-                        # Whatever the umask: who may enter is the root's to say.
-                        os.chmod(part, 0o755, dir_fd=at)
+                    _make_directory(at, part, owner)
                 at = os.open(part, _PLACE | os.O_NOFOLLOW, dir_fd=at)
                 held.callback(os.close, at)
             yield at, last, owner
@@ -59,6 +56,23 @@ def held_place(root: Path, name: str, make: bool = False) -> Iterator[tuple[int,
             raise OSError(errno.ELOOP, "it is a symbolic link, which no part of a store is", str(path)) from None
         error.filename = str(path)
         raise
+
+
+def _make_directory(at: int, name: str, owner: int) -> None:
+    """Makes a directory of this owner that all may enter, whatever the umask: who may come there the root says."""
+    try:
+        os.mkdir(name, 0o755, dir_fd=at)
+    except FileExistsError:
+        return
+    handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _LOOK, dir_fd=at)
+    try:
+        # Another one that came in its place meanwhile stays as it is.
+        if os.fstat(handle).st_uid == os.geteuid() and not os.listdir(handle):
+            if os.geteuid() == 0:
+                os.fchown(handle, owner, -1)
+            os.fchmod(handle, 0o755)
+    finally:
+        os.close(handle)
 
 
 def read_part(root: Path, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] | None = None) -> bytes:
@@ -85,10 +99,18 @@ def read_judged_at(
         os.close(handle)
 
 
-def _checked_file(handle: int, owners: Set[int]) -> os.stat_result:
+def _writers(owner: int) -> Set[int]:
+    """Whose files are written in a directory of this owner: in the name of another root writes none of its own."""
+    me = os.geteuid()
+    return {owner} if me == 0 else {owner, me}
+
+
+def _checked_file(handle: int, owners: Set[int], links: int | None = None) -> os.stat_result:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
+    if links is not None and found.st_nlink != links:
+        raise OSError(errno.EMLINK, "it has other names elsewhere")
     if owners and found.st_uid not in owners:
         raise OSError(errno.EPERM, "it belongs to a user who has no business there")
     return found
@@ -118,11 +140,16 @@ def locked_part(root: Path, name: str, wait: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def locked_at(at: int, name: str, owner: int, wait: bool = True) -> Iterator[None]:
     """As `locked_part`, of a name in the directory `at` of this owner that is held open."""
-    handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _LOOK, 0o600, dir_fd=at)
+    flags = os.O_RDWR | os.O_NONBLOCK | _LOOK
     try:
-        found = _checked_file(handle, {0, owner, os.geteuid()})
-        if os.geteuid() == 0 and found.st_uid != owner:
+        handle = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=at)
+        # What was there before, by whatever name it came, is given to nobody.
+        if os.geteuid() == 0:
             os.fchown(handle, owner, -1)
+    except FileExistsError:
+        handle = os.open(name, flags, dir_fd=at)
+    try:
+        _checked_file(handle, _writers(owner), links=1)
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
@@ -154,7 +181,7 @@ def overwrite_part(root: Path, name: str, text: str) -> None:
     with held_place(root, name) as (at, last, owner):
         handle = os.open(last, os.O_WRONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
         with open(handle, "wb", buffering=0) as file:
-            _checked_file(handle, {0, owner, os.geteuid()})
+            _checked_file(handle, _writers(owner), links=1)
             file.truncate()
             file.write(text.encode())
 
@@ -202,23 +229,26 @@ def replace_part(
             _sync_directory(at)
 
 
-def make_at(at: int, name: str, content: bytes, owner: int, mode: int) -> None:
-    """Makes the file `name` of this owner and mode in the directory `at` that is held open, durably and at once. Raises
-    FileExistsError where there is one by then, which stays, and OSError without a file's name.
+def make_at(at: int, name: str, content: bytes, like: tuple[int, int, int]) -> None:
+    """Makes the file `name` of this owner, group and mode in the directory `at` that is held open, durably and at once.
+
+    Raises FileExistsError where there is one by then, which stays, and OSError without a file's name.
     """
     temporary = f".{name}.{secrets.token_hex(8)}.tmp"
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _LOOK, 0o600, dir_fd=at)
     try:
         with open(handle, "wb", closefd=False) as file:
             file.write(content)
+        owner, group, mode = like
         if os.geteuid() == 0:
-            os.fchown(handle, owner, os.fstat(at).st_gid)
+            os.fchown(handle, owner, group)
         os.fchmod(handle, mode)
         os.fsync(handle)
-        os.link(temporary, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+        _give_name(at, temporary, name)
     finally:
         os.close(handle)
-        os.unlink(temporary, dir_fd=at)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=at)
     _sync_directory(at)
 
 
@@ -230,13 +260,34 @@ def set_aside_at(at: int, name: str, aside: str, judged: os.stat_result) -> str:
     names = (aside if number == 1 else f"{aside}.{number}" for number in itertools.count(1))
     free = next(each for each in names if not _is_there(at, each))
     os.rename(name, free, src_dir_fd=at, dst_dir_fd=at)
-    if not os.path.samestat(os.stat(free, dir_fd=at, follow_symlinks=False), judged):
+    found = os.stat(free, dir_fd=at, follow_symlinks=False)
+    if not os.path.samestat(found, judged) or _written(found) != _written(judged):
         # Where there is one more by now, both stay.
-        os.link(free, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
-        os.unlink(free, dir_fd=at)
+        _give_name(at, free, name)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(free, dir_fd=at)
         raise FileExistsError(errno.EEXIST, "somebody has written it meanwhile")
     _sync_directory(at)
     return free
+
+
+def _give_name(at: int, old: str, new: str) -> None:
+    """Gives the file `old` the name `new` where nothing has it, perhaps beside its own. Raises FileExistsError."""
+    try:
+        os.link(old, new, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        # Some file systems have no second names.
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+            raise
+        if _is_there(at, new):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        os.rename(old, new, src_dir_fd=at, dst_dir_fd=at)
+
+
+def _written(found: os.stat_result) -> tuple[int, int]:
+    return found.st_size, found.st_mtime_ns
 
 
 def _is_there(at: int, name: str) -> bool:

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from .collect import NOTE
+
 #: What a collected trace's directory has behind the name of its run's.
 COLLECTED = "-collected"
 PREFIX = "stripewise-tune-"
@@ -30,8 +32,10 @@ def place_of_traces(keep: Path | None) -> Iterator[Path]:
         except BaseException:
             with contextlib.suppress(OSError):
                 if not any(each.name.endswith(COLLECTED) for each in keep.iterdir()):
+                    # What else is there somebody else has made meanwhile.
                     for each in keep.iterdir():
-                        shutil.rmtree(each)
+                        if (each / NOTE).is_file() and not each.is_symlink():
+                            shutil.rmtree(each)
             raise
         return
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):

@@ -165,12 +165,17 @@ def keep_compiled(config: StoreConfig) -> None:
     with contextlib.suppress(OSError):
         now = read_part(root, STORE_TOML)
         with contextlib.suppress(OSError):
-            if read_part(root, EARLIER) == now:
+            if read_part(root, EARLIER) == now and _rights(root / EARLIER) == _rights(root / STORE_TOML):
                 return
         # What an editor has half written by now was not compiled.
         with contextlib.suppress(StripewiseError):
             if config_from(toml_in(now, config.path, ClusterError), root) == config:
                 replace_part(root, EARLIER, [now], like=STORE_TOML)
+
+
+def _rights(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_gid, stat.S_IMODE(found.st_mode) & 0o775
 
 
 def put_back_compiled(root: Path) -> str:
@@ -223,7 +228,7 @@ def _put_back(at: int, root: Path, owner: int) -> str:
         raise ClusterError(f"{root / EARLIER}: is of another store; put store.toml back from a copy")
     if found is not None:
         was = f"damaged, and is {set_aside_at(at, STORE_TOML, REFUSED, found)} now"
-    make_at(at, STORE_TOML, kept, owner, stat.S_IMODE(of.st_mode) & 0o775)
+    make_at(at, STORE_TOML, kept, (owner, of.st_gid, stat.S_IMODE(of.st_mode) & 0o775))
     return was
 
 

@@ -250,14 +250,14 @@ def test_a_directory_that_lost_its_mark_gets_it_back_where_it_is_the_right_one(m
     # Another directory in its place, one of another store, and two that are swapped are not taken.
     places[1].rename(store.base / "aside")
     places[1].mkdir()
-    assert "has no object of the files that lie on it" in mark("t1", code=1)
+    assert "is not the directory that this target had" in mark("t1", code=1)
     marks[1].write_bytes(texts[1].replace(b"uuid ", b"uuid f")[:60] + b"\nindex 1\nstore /elsewhere\n")
     assert marks[1].read_bytes() != texts[1] and "marked anew" not in mark("t1", code=1)
     marks[1].unlink()
     places[1].rmdir()
     places[2].rename(places[1])
     (store.base / "aside").rename(places[2])
-    assert "are swapped" in mark("t1", code=1) and marks[1].read_bytes() == texts[2]
+    assert "where paths are swapped" in mark("t1", code=1) and marks[1].read_bytes() == texts[2]
     places[1].rename(store.base / "aside")
     places[2].rename(places[1])
     (store.base / "aside").rename(places[2])

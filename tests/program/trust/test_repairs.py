@@ -107,7 +107,7 @@ def test_the_directory_of_another_target_is_not_marked(store: Store, how: Callab
     store.fsck()
 
 
-def test_two_lost_marks_come_back_where_lengths_tell_which_is_which(store: Store) -> None:
+def test_two_lost_marks_come_back(store: Store) -> None:
     sums = store.program("sh", "-c", f"md5sum {store.data}/*").out
     kept = [(place(store, number) / IDENTITY).read_bytes() for number in (0, 1)]
     without_marks(store)
@@ -115,15 +115,47 @@ def test_two_lost_marks_come_back_where_lengths_tell_which_is_which(store: Store
         said = stripewise("store", "fsck", store.root, "--repair", "--mark", target, code=code)
         assert "(mended: marked anew" in said.out, said.report
     assert kept == [(place(store, number) / IDENTITY).read_bytes() for number in (0, 1)]
-    # Where they do not, who knows it writes them.
-    store.program("rm", store.data / "f")
-    without_marks(store)
+    assert store.program("sh", "-c", f"md5sum {store.data}/*").out == sums
+
+
+def test_a_backup_of_the_target_itself_is_not_marked(store: Store) -> None:
+    """It has what was there once: only who made it knows."""
+    mark, own = place(store, 1) / IDENTITY, store.base / "own"
+    kept = mark.read_bytes()
+    shutil.copytree(place(store, 1), store.base / "backup")
+    place(store, 1).rename(own)
+    (store.base / "backup").rename(place(store, 1))
+    mark.unlink()
     said = stripewise("store", "fsck", store.root, "--repair", "--mark", "t1", code=1).err
-    assert "may as well be those of target t0, which has not its own directory either" in said, said
-    for number, text in enumerate(kept):
-        (place(store, number) / IDENTITY).write_bytes(text)
+    assert "is not the directory that this target had" in said and "write its mark by hand" in said, said
+    mark.write_bytes(kept)
     store.fsck()
-    assert store.program("sh", "-c", f"md5sum {store.data}/*").out == sums[sums.index("\n") + 1 :]
+    # From now on it is the target's.
+    mark.unlink()
+    assert "(mended: marked anew" in stripewise("store", "fsck", store.root, "--repair", "--mark", "t1").out
+
+
+@pytest.mark.parametrize("content", ["yes | head -c 1M", "head -c 1M /dev/zero", "truncate -s 4M /dev/stdout"])
+def test_what_a_file_holds_keeps_nobody_from_marking(make_store: Maker, content: str) -> None:
+    made = make_store(dirs(2))
+    made.program("sh", "-c", f"{content} >'{made.data / 'f'}'")
+    (place(made, 0) / "lost+found").mkdir()
+    for number in (0, 1):
+        (place(made, number) / IDENTITY).unlink()
+        said = stripewise("store", "fsck", made.root, "--repair", "--mark", f"t{number}").out
+        assert "(mended: marked anew" in said, said
+    made.fsck()
+
+
+def test_a_directory_that_nobody_noted_is_not_marked(store: Store) -> None:
+    mark = place(store, 1) / IDENTITY
+    kept = mark.read_bytes()
+    (store.root / "targets.seen").write_bytes(b"junk")
+    mark.unlink()
+    said = stripewise("store", "fsck", store.root, "--repair", "--mark", "t1", code=1).err
+    assert "no verb has noted yet which directory is this target's" in said, said
+    mark.write_bytes(kept)
+    store.fsck()
 
 
 def test_a_run_that_marks_mends_nothing_else(store: Store) -> None:
@@ -142,25 +174,13 @@ def test_a_run_that_marks_mends_nothing_else(store: Store) -> None:
 
 def test_somebody_s_directory_is_not_marked_where_no_file_tells(make_store: Maker) -> None:
     made = make_store(dirs(2))
-    (place(made, 1) / IDENTITY).unlink()
+    shutil.rmtree(place(made, 1))
+    place(made, 1).mkdir()
     own = place(made, 1) / "0123456789abcdef.data"
     own.write_bytes(b"")
     said = stripewise("store", "fsck", made.root, "--repair", "--mark", "t1", code=1).err
-    assert f"{place(made, 1)} holds {own.name}, and no file of the store lies on it" in said, said
-    own.unlink()
-    assert "marked anew" in stripewise("store", "fsck", made.root, "--repair", "--mark", "t1").out
-    # Of what is no file nothing is taken for an object.
-    made.program("sh", "-c", f"head -c 300000 /dev/urandom >'{made.data / 'f'}'")
-    (place(made, 1) / IDENTITY).unlink()
-    (object_,) = place(made, 1).glob("*.data")
-    object_.rename(made.base / "kept")
-    os.mkfifo(object_)
-    said = stripewise("store", "fsck", made.root, "--repair", "--mark", "t1", code=1).err
-    assert "is no regular file" in said, said
-    object_.unlink()
-    (made.base / "kept").rename(object_)
-    assert "marked anew" in stripewise("store", "fsck", made.root, "--repair", "--mark", "t1").out
-    made.fsck()
+    assert "is not the directory that this target had" in said and own.exists(), said
+    made.check_at_end = False
 
 
 @needs_root
@@ -188,6 +208,54 @@ def test_a_store_s_owner_gets_no_directory_by_the_hands_of_root(make_store: Make
     mark.unlink()
     assert "marked anew" in stripewise("store", "fsck", made.root, "--repair", "--mark", "t1").out
     assert mark.stat().st_uid == OWNER
+    made.fsck()
+
+
+@needs_root
+def test_root_gives_no_file_away_that_was_moved_into_a_store(make_store: Maker) -> None:
+    made = make_store(dirs(2))
+    for path in (made.root, *(place(made, number) for number in (0, 1))):
+        for each in (path, *path.rglob("*")):
+            os.lchown(each, OWNER, OWNER)
+    lock, outside = made.root / "config.lock", made.base / "outside"
+    for how in ("moved", "linked"):
+        lock.unlink(missing_ok=True)
+        outside.write_text("secret")
+        outside.chmod(0o600)
+        if how == "moved":
+            outside.rename(lock)
+        else:
+            os.lchown(outside, OWNER, OWNER)
+            os.link(outside, lock)
+        said = stripewise("store", "template", "add", made.root, f"{made.data}/", "--stripe-size", "1MiB", code=1).err
+        assert ("who has no business there" if how == "moved" else "it has other names elsewhere") in said, said
+        assert lock.stat().st_uid == (0 if how == "moved" else OWNER) and lock.read_text() == "secret"
+    lock.unlink()
+    stripewise("store", "template", "add", made.root, f"{made.data}/", "--stripe-size", "1MiB")
+    assert lock.stat().st_uid == (made.root / "layouts").stat().st_uid == OWNER
+    made.fsck()
+
+
+@needs_root
+def test_root_shares_no_directory_that_says_it_is_a_target(make_store: Maker) -> None:
+    made = make_store(dirs(1))
+    for each in (made.root, *made.root.rglob("*"), place(made, 0), *place(made, 0).rglob("*")):
+        os.lchown(each, OWNER, OWNER)
+    (made.root / "run").chmod(0o1777)
+    victim, toml = made.base / "victim", made.root / "store.toml"
+    victim.mkdir()
+    victim.chmod(0o770)
+    mark = (place(made, 0) / IDENTITY).read_text()
+    (victim / IDENTITY).write_text(mark.replace("index 0", "index 1"))
+    os.lchown(victim / IDENTITY, OWNER, OWNER)
+    kept = toml.read_text()
+    extra = kept[kept.index("[[target]]") :].split("[[target]]")[1].split("[[rule]]")[0]
+    extra = extra.replace('"t0"', '"x"').replace(str(place(made, 0)), str(victim))
+    toml.write_text(f"{kept}\n[[target]]{extra}")
+    said = stripewise("store", "df", made.root, code=1).err
+    assert f"{victim} belongs to uid 0, and the store to uid {OWNER}" in said, said
+    assert victim.stat().st_mode & 0o7777 == 0o770
+    toml.write_text(kept)
     made.fsck()
 
 
@@ -222,7 +290,7 @@ def test_a_file_that_comes_meanwhile_stays(tmp_path: Path) -> None:
     try:
         (tmp_path / "a").write_text("new")
         with pytest.raises(FileExistsError):
-            make_at(at, "a", b"other", os.geteuid(), 0o644)
+            make_at(at, "a", b"other", (os.geteuid(), os.getegid(), 0o644))
         assert (tmp_path / "a").read_text() == "new"
         judged = (tmp_path / "a").stat()
         (tmp_path / "b").write_text("newer")
@@ -231,7 +299,7 @@ def test_a_file_that_comes_meanwhile_stays(tmp_path: Path) -> None:
             set_aside_at(at, "a", "aside", judged)
         assert (tmp_path / "a").read_text() == "newer" and os.listdir(tmp_path) == ["a"]
         assert set_aside_at(at, "a", "aside", (tmp_path / "a").stat()) == "aside"
-        make_at(at, "a", b"third", os.geteuid(), 0o640)
+        make_at(at, "a", b"third", (os.geteuid(), os.getegid(), 0o640))
         assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
         assert set_aside_at(at, "a", "aside", (tmp_path / "a").stat()) == "aside.2"
     finally:

@@ -17,14 +17,15 @@ def stripewise(*words: str | Path, code: int = 0) -> Result:
 
 def test_a_program_that_leaves_no_file_names_the_store_s_file_and_its_globs(tmp_path: Path) -> None:
     stripewise("init", "--emulate", tmp_path / "lab")
-    said = stripewise("tune", "--store", tmp_path / "lab/store", "--", "true", code=1).stderr
+    program = ["sh", "-c", f"head -c 100000 /dev/zero >{tmp_path}/lab/x; rm {tmp_path}/lab/x"]
+    said = stripewise("tune", "--store", tmp_path / "lab/store", "--", *program, code=1).stderr
     assert f"a [[rule]] in {tmp_path}/lab/store/store.toml has a glob of their path ({tmp_path}/lab/**)" in said, said
     assert "--manage" in said
     # Templates are of names; four of them would leave no place for the rule of the directory.
     for name in ("a.dat", "b.dat", "c.dat", "ck-[0-9]*.h5"):
         layout = ("--stripe-size", "1MiB", "--targets", "ssd0")
         stripewise("store", "template", "add", tmp_path / "lab/store", tmp_path / "lab" / name, *layout)
-    said = stripewise("tune", "--store", tmp_path / "lab/store", "--", "true", code=1).stderr
+    said = stripewise("tune", "--store", tmp_path / "lab/store", "--", *program, code=1).stderr
     assert f"has a glob of their path ({tmp_path}/lab/**): add one" in said, said
     said = stripewise("store", "info", tmp_path / "lab/store").stdout
     assert "new files get regions of 64.0 MiB, laid out as def; plans may lay out each region for itself" in said, said

@@ -87,7 +87,7 @@ pub fn create_for(medium: &dyn Medium, root: &Path, spec: &SpecJson, users: User
             taken.push(dir);
         }
         share(medium, dir, users)?;
-        share_identity(medium, dir, users)
+        share_identity(medium, root, dir, (&uuid, index), users)
     });
     if all.is_err() {
         for dir in taken {
@@ -119,11 +119,10 @@ fn share(medium: &dyn Medium, dir: &Path, users: Users) -> Result<()> {
     }
 }
 
-pub(super) fn share_identity(medium: &dyn Medium, target: &Path, users: Users) -> Result<()> {
-    let path = target.join(IDENTITY_FILE);
+pub(super) fn share_identity(medium: &dyn Medium, store: &Path, dir: &Path, target: (&[u8; 16], usize), users: Users) -> Result<()> {
     match users {
         Users::Owner => Ok(()),
-        Users::All => medium.change_mode(&path, 0, 0o444).doing("let everybody read", &path),
+        Users::All => identity::share(medium, store, dir, target),
     }
 }
 
@@ -157,7 +156,7 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
         } else {
             identity::take(medium, root, dir, &uuid, index)?;
             share(medium, dir, users)?;
-            share_identity(medium, dir, users)?;
+            share_identity(medium, root, dir, (&uuid, index), users)?;
         }
     }
     let bin = root.join("store.bin");

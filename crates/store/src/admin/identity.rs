@@ -4,7 +4,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 use stripewise_target::identity::{IDENTITY_FILE, Identity};
 use stripewise_target::within::TEXT_BYTES_MAX;
 
@@ -96,10 +96,12 @@ pub fn take(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], inde
     check_there(medium, store, dir)?;
     make_dir(medium, store, dir)?;
     let wanted = Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() };
-    if is_taken(medium, store, dir, &wanted)? {
+    let is_taken = is_taken(medium, store, dir, &wanted)?;
+    // Of one that says so itself, too: whoever may write in another's directory can have it say so.
+    check_owner(medium, store, dir)?;
+    if is_taken {
         return Ok(false);
     }
-    check_owner(medium, store, dir)?;
     write(medium, store, dir, uuid, index)?;
     Ok(true)
 }
@@ -152,12 +154,32 @@ pub fn marked(medium: &dyn Medium, dir: &Path) -> Result<Option<([u8; 16], usize
 /// # Errors
 /// `Io`.
 pub fn write(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<()> {
+    write_as(medium, store, dir, (uuid, index), 0o600)
+}
+
+/// The same for everybody to read, where not everybody may yet: a new file, whatever has its name by now.
+///
+/// # Errors
+/// `Io`.
+pub fn share(medium: &dyn Medium, store: &Path, dir: &Path, target: (&[u8; 16], usize)) -> Result<()> {
+    let path = dir.join(IDENTITY_FILE);
+    match medium.stat(&path).doing("look at", &path)? {
+        Some(stat) if stat.kind == Kind::File && stat.mode & 0o444 == 0o444 => Ok(()),
+        _ => write_as(medium, store, dir, target, 0o644),
+    }
+}
+
+fn write_as(medium: &dyn Medium, store: &Path, dir: &Path, (uuid, index): (&[u8; 16], usize), mode: u32) -> Result<()> {
     let path = dir.join(IDENTITY_FILE);
     let wanted = text(&Identity { uuid: *uuid, index, store: store.as_os_str().as_bytes() });
     // Whoever owns the store reads it, whoever writes it.
-    let owner = if geteuid().is_root() { medium.stat(store).doing("look at", store)? } else { None };
-    let like = owner.map(|owner| Attributes { mode: 0o600, uid: owner.uid, gid: owner.gid, ..Attributes::default() });
-    put_file(medium, &path, &wanted, like.as_ref(), (FsyncPoint::Identity, FsyncPoint::Identity)).doing("write", &path)
+    let mut like = Attributes { mode, uid: geteuid().as_raw(), gid: getegid().as_raw(), ..Attributes::default() };
+    if geteuid().is_root()
+        && let Some(owner) = medium.stat(store).doing("look at", store)?
+    {
+        (like.uid, like.gid) = (owner.uid, owner.gid);
+    }
+    put_file(medium, &path, &wanted, Some(&like), (FsyncPoint::Identity, FsyncPoint::Identity)).doing("write", &path)
 }
 
 /// Makes the identity of a target that is this store's say where the store is now, after it was moved; one that is away stays as it is.

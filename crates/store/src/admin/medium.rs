@@ -275,6 +275,10 @@ pub trait Names {
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// What a name leads to; `None` when it does not exist.
     fn stat(&self, path: &Path) -> io::Result<Option<Stat>>;
+    /// When a directory was made, nanoseconds since 1970; 0 where the file system does not know.
+    fn born_ns(&self, _dir: &Path) -> io::Result<u64> {
+        Ok(0)
+    }
 }
 
 /// Whose a file is, and who may do what with it.

@@ -29,6 +29,8 @@ from .decide import away_targets
 from .notes import NOTES_DIR
 
 MARKER = "undo.json"
+#: Which directories the targets have (docs/formats.md, stripewise-target).
+SEEN = "targets.seen"
 #: What marks a target's directory as the store's (docs/formats.md).
 IDENTITY = "stripewise-target"
 _TEMPORARY = r"\..+\.[0-9a-f]{16}\.tmp"
@@ -48,7 +50,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: What opening or removing a directory says where there is none.
 _NO_DIRECTORY = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 _IDENTITY_BYTES_MAX = 16 << 10
-_OWN_NAMES = (CONFIG_LOCK, TUNE_LOCK, EARLIER, REPLICAS, REPLICAS_LOCK)
+_OWN_NAMES = (CONFIG_LOCK, TUNE_LOCK, EARLIER, SEEN, REPLICAS, REPLICAS_LOCK)
 _ASIDE = rf"{re.escape(REFUSED)}(\.[0-9]+)?"
 _OWN = re.compile("|".join([*map(re.escape, _OWN_NAMES), _ASIDE, r"store\.bin\.tmp", _TEMPORARY]))
 

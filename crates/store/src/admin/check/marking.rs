@@ -1,42 +1,89 @@
-//! The mark of a target's directory, written anew where it is lost: where the objects there are this target's and no other's.
+//! The mark of a target's directory, written anew where it is lost: in the very directory that had it.
 //!
-//! All targets of a file have objects of the same names. What tells a target's own directory from another's, or from a copy of it, is how long they are, and
-//! in the end what they hold. Whoever marks a wrong one has every byte of it served for another.
+//! All targets of a file have objects of the same names, and what is in them does not tell whose they are: a backup has what was there once, and what is zero
+//! is zero everywhere. So verbs note which directory each target has, by inode and time of birth, while the mark is there.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use stripewise_layout::View;
-use stripewise_target::identity::IDENTITY_FILE;
-
-use crate::admin::create::{is_tombstone, share_identity, users_of};
+use crate::admin::create::{Users, is_tombstone, share_identity, users_of};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::identity;
 use crate::admin::info::size_at_least;
-use crate::admin::medium::{Kind, Medium, Open, Root};
-use crate::admin::metadata::publish::objects_of;
-use crate::admin::store::{Store, layout_error};
+use crate::admin::medium::{Attributes, FsyncPoint, Medium, Root, put_file, read_small};
+use crate::admin::metadata::publish::objects_reached;
+use crate::admin::store::Store;
 
-/// Objects whose bytes are compared with those of another target, at most, and bytes of each.
-const COMPARED: usize = 64;
-const COMPARED_BYTES: usize = 64 << 10;
+/// Beside store.bin: a line for each target, `<index> <inode> <birth, ns since 1970, or 0> <device>`.
+pub const SEEN_FILE: &str = "targets.seen";
+const SEEN_BYTES_MAX: u64 = 1 << 20;
 
-/// A target that the directory may be, as far as its objects tell.
-struct Candidate<'s> {
-    index: u32,
-    name: &'s str,
-    dir: &'s Path,
-    /// Whether it has its own directory, by the mark there.
-    is_in_place: bool,
-    /// Objects that are as long as this target's should be, less those that are not, or are missing.
-    fit: i64,
+/// Which directory it is. A device's number may change at boot, so it counts only where the file system knows no time of birth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    ino: u64,
+    born_ns: u64,
+    dev: u64,
 }
 
-/// Writes the mark of a target's directory anew, which is lost, or that of another target whose own is in its place; tells whether it had to. By the
-/// caller's word the directory is the right one: what lies there must not speak against it. Nothing else is changed.
+impl Place {
+    fn of(medium: &dyn Medium, dir: &Path) -> Result<Option<Self>> {
+        let Some(stat) = medium.stat(dir).doing("look at", dir)? else { return Ok(None) };
+        Ok(Some(Self { ino: stat.ino, born_ns: medium.born_ns(dir).doing("look at", dir)?, dev: stat.dev }))
+    }
+
+    fn is(self, other: Self) -> bool {
+        (self.ino, self.born_ns) == (other.ino, other.born_ns) && (self.born_ns != 0 || self.dev == other.dev)
+    }
+}
+
+/// What was noted; lines that are none count for nothing.
+fn parsed(bytes: &[u8]) -> BTreeMap<usize, Place> {
+    let line = |line: &str| {
+        let mut numbers = line.split(' ').map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        let found = (usize::try_from(next()?).ok()?, Place { ino: next()?, born_ns: next()?, dev: next()? });
+        numbers.next().is_none().then_some(found)
+    };
+    std::str::from_utf8(bytes).unwrap_or_default().lines().filter_map(line).collect()
+}
+
+fn seen(medium: &dyn Medium, root: &Path) -> BTreeMap<usize, Place> {
+    read_small(medium, &root.join(SEEN_FILE), SEEN_BYTES_MAX).map(|bytes| parsed(&bytes)).unwrap_or_default()
+}
+
+/// Notes which directories the targets have whose marks are there; of the others what was noted stays.
 ///
 /// # Errors
-/// `Invalid` where the directory is not the target's, or may be another's; `InUse` when programs hold the store.
+/// `Io`, and what keeps the store from being opened.
+pub fn note_seen(medium: &dyn Medium, root: &Path) -> Result<()> {
+    let store = Store::open(medium, root)?;
+    let before = seen(medium, root);
+    let mut now = before.clone();
+    now.retain(|index, _| *index < store.targets.len());
+    for (index, target) in store.targets.iter().enumerate().filter(|(_, target)| !is_tombstone(root, &target.path)) {
+        if identity::mismatch(medium, &target.path, &store.uuid, index).is_none()
+            && let Some(place) = Place::of(medium, &target.path)?
+        {
+            now.insert(index, place);
+        }
+    }
+    if now == before {
+        return Ok(());
+    }
+    let text: String = now.iter().map(|(index, place)| format!("{index} {} {} {}\n", place.ino, place.born_ns, place.dev)).collect();
+    let Some(owner) = medium.stat(root).doing("look at", root)? else { return Ok(()) };
+    let mode = if users_of(&store)? == Users::All { 0o644 } else { 0o600 };
+    let like = Attributes { mode, uid: owner.uid, gid: owner.gid, ..Attributes::default() };
+    let path = root.join(SEEN_FILE);
+    put_file(medium, &path, text.as_bytes(), Some(&like), (FsyncPoint::Identity, FsyncPoint::Identity)).doing("write", &path)
+}
+
+/// Writes the mark of a target's directory anew, which is lost, or that of another target whose own is in its place; tells whether it had to. Nothing else is
+/// changed.
+///
+/// # Errors
+/// `Invalid` where the directory is not the one that the target had; `InUse` when programs hold the store.
 pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
     let store = Store::open(medium, root)?;
     let Some(index) = store.targets.iter().position(|target| target.name == name) else {
@@ -46,35 +93,46 @@ pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
     let dir = &store.target(index as u32)?.path;
     medium.hold(dir, Root::Target { store: root }).doing("open the target directory", dir)?;
     let Some(why) = identity::mismatch(medium, dir, &store.uuid, index) else { return Ok(false) };
-    let not = |why: String| StoreError::Invalid(format!("--mark: target {name}: {why}"));
+    let not = |why: String| Err(StoreError::Invalid(format!("--mark: target {name}: {why}")));
+    let by_hand = "where you know that its objects are this target's, write its mark by hand (docs/formats.md, stripewise-target)";
     match identity::marked(medium, dir)? {
-        Some((uuid, _)) if uuid != store.uuid => return Err(not(why)),
+        Some((uuid, _)) if uuid != store.uuid => return not(why),
         Some((_, other)) => match store.targets.get(other) {
             Some(theirs) if theirs.path != *dir && identity::mismatch(medium, &theirs.path, &store.uuid, other).is_none() => {}
             theirs => {
                 let theirs = theirs.map_or_else(|| format!("number {other}"), |target| target.name.clone());
-                return Err(not(format!(
+                return not(format!(
                     "{} says that it is target {theirs}'s, whose own path leads to no such directory; where paths are swapped, or tables in store.toml change \
                      places, put that right there",
                     dir.display()
-                )));
+                ));
             }
         },
         None => {}
     }
     let _lock = store.lock_exclusive()?;
     identity::check_owner(medium, root, dir)?;
-    check_objects(&store, index, dir).map_err(|e| if let StoreError::Invalid(why) = e { not(why) } else { e })?;
+    match (seen(medium, root).get(&index), Place::of(medium, dir)?) {
+        (Some(known), Some(here)) if known.is(here) => {}
+        (Some(_), _) => {
+            return not(format!(
+                "{} is not the directory that this target had, but a copy or another one; put the right one there; {by_hand}",
+                dir.display()
+            ));
+        }
+        (None, _) => return not(format!("no verb has noted yet which directory is this target's; {by_hand}")),
+    }
+    if !has_objects(&store, index)? {
+        return not(format!("{} has no object of the files that lie on it; put the right directory there", dir.display()));
+    }
     identity::write(medium, root, dir, &store.uuid, index)?;
-    share_identity(medium, dir, users_of(&store)?)?;
+    share_identity(medium, root, dir, (&store.uuid, index), users_of(&store)?)?;
     Ok(true)
 }
 
-/// An error where a directory is another target's, or may be, by what is in it.
-fn check_objects(store: &Store<'_>, index: usize, dir: &Path) -> Result<()> {
-    let mut mine = Candidate { index: index as u32, name: "", dir, is_in_place: false, fit: 0 };
-    let mut rivals = rivals(store, index, dir)?;
-    let (mut is_wanted, mut there) = (false, Vec::new());
+/// Whether an object is there of one file that lies on a target, or none does.
+fn has_objects(store: &Store<'_>, index: usize) -> Result<bool> {
+    let mut is_wanted = false;
     for id in store.ids()? {
         store.go_on()?;
         let layout = match store.layout(id) {
@@ -82,116 +140,38 @@ fn check_objects(store: &Store<'_>, index: usize, dir: &Path) -> Result<()> {
             Err(StoreError::NotFound(_) | StoreError::Damaged(_)) => continue,
             Err(e) => return Err(e),
         };
-        let size = size_at_least(store, id, &layout)?;
-        let path = store.part(id, "layout");
-        let bytes = layout.encode().map_err(|e| layout_error(&path, e))?;
-        let view = View::parse(&bytes).map_err(|e| layout_error(&path, e))?;
-        let planes: BTreeSet<u32> = objects_of(&layout).into_iter().map(|(_, plane)| plane).collect();
-        for plane in planes {
-            let object = store.object(mine.index, id, plane)?;
-            let len = match store.medium.stat(&object).doing("look at", &object)? {
-                Some(stat) if stat.kind == Kind::File => Some(stat.size),
-                Some(_) => return Err(StoreError::Invalid(format!("{} is no regular file; put the right directory there", object.display()))),
-                None => None,
-            };
-            is_wanted |= view.end_with_copies(mine.index, plane, size) > 0;
-            if len.is_some_and(|len| len > 0) {
-                there.push((id, plane));
-            }
-            for each in std::iter::once(&mut mine).chain(&mut rivals) {
-                let wanted = view.end_with_copies(each.index, plane, size);
-                each.fit += match len.unwrap_or(0) {
-                    0 if wanted == 0 => 0,
-                    len if len == wanted => 1,
-                    _ => -1,
-                };
+        for (target, plane) in objects_reached(store, id, &layout, size_at_least(store, id, &layout)?)? {
+            let object = store.object(target, id, plane)?;
+            if target as usize == index {
+                is_wanted = true;
+                if store.medium.stat(&object).doing("look at", &object)?.is_some() {
+                    return Ok(true);
+                }
             }
         }
     }
-    if !is_wanted {
-        return check_empty(store, dir);
-    }
-    if there.is_empty() {
-        return Err(StoreError::Invalid(format!("{} has no object of the files that lie on it; put the right directory there", dir.display())));
-    }
-    for rival in &rivals {
-        let found = dir.display();
-        if rival.fit > mine.fit {
-            return Err(StoreError::Invalid(format!(
-                "the objects in {found} have the lengths of target {}'s; put the right directory there",
-                rival.name
-            )));
-        }
-        if rival.fit == mine.fit && !rival.is_in_place {
-            return Err(StoreError::Invalid(format!(
-                "the objects in {found} may as well be those of target {}, which has not its own directory either: put that right first; where both lost their \
-                 marks, only who knows which is which can write them (docs/formats.md, stripewise-target)",
-                rival.name
-            )));
-        }
-        if rival.fit == mine.fit && is_copy(store, &mine, rival, &there)? {
-            return Err(StoreError::Invalid(format!(
-                "the objects in {found} hold the same bytes as those of target {}: it is a copy of that one; put the right directory there",
-                rival.name
-            )));
-        }
-    }
-    Ok(())
+    Ok(!is_wanted)
 }
 
-/// The other targets; an error where one of them has this very directory.
-fn rivals<'s>(store: &'s Store<'_>, index: usize, dir: &Path) -> Result<Vec<Candidate<'s>>> {
-    let of = |path: &Path| store.medium.stat(path).ok().flatten().map(|stat| (stat.dev, stat.ino));
-    let here = of(dir);
-    let others = store.targets.iter().enumerate().filter(|(number, other)| *number != index && !is_tombstone(&store.root, &other.path));
-    others
-        .map(|(number, other)| {
-            if here.is_some() && of(&other.path) == here {
-                return Err(StoreError::Invalid(format!(
-                    "{} is the directory of target {} as well; put the right directory there",
-                    dir.display(),
-                    other.name
-                )));
-            }
-            let is_in_place = identity::mismatch(store.medium, &other.path, &store.uuid, number).is_none();
-            Ok(Candidate { index: number as u32, name: &other.name, dir: &other.path, is_in_place, fit: 0 })
-        })
-        .collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// An error where a directory on which no file lies has something in it: then it is somebody's.
-fn check_empty(store: &Store<'_>, dir: &Path) -> Result<()> {
-    let names = store.medium.list(dir).doing("list", dir)?;
-    let Some(name) = names.iter().find(|name| *name != IDENTITY_FILE) else { return Ok(()) };
-    Err(StoreError::Invalid(format!(
-        "{} holds {}, and no file of the store lies on it; put the right directory there, or empty this one",
-        dir.display(),
-        Path::new(name).display()
-    )))
-}
-
-/// Whether all objects that are compared begin with the same bytes on both, and not with zeros alone.
-fn is_copy(store: &Store<'_>, mine: &Candidate<'_>, rival: &Candidate<'_>, there: &[(u64, u32)]) -> Result<bool> {
-    let mut is_told = false;
-    for (id, plane) in there.iter().take(COMPARED) {
-        let begins = |of: &Candidate<'_>| -> Result<Option<Vec<u8>>> {
-            let path = store.object(of.index, *id, *plane)?;
-            debug_assert!(path.starts_with(of.dir));
-            if store.medium.stat(&path).doing("look at", &path)?.is_none() {
-                return Ok(None);
-            }
-            let file = store.medium.open(&path, Open::Read).doing("open", &path)?;
-            let mut bytes = vec![0; COMPARED_BYTES];
-            let at = file.next_data(0).doing("read", &path)?.map_or(0, |(at, _)| at);
-            let got = file.read_at(&mut bytes, at).doing("read", &path)?;
-            bytes.truncate(got);
-            Ok(Some(bytes))
-        };
-        let (Some(here), Some(other)) = (begins(mine)?, begins(rival)?) else { return Ok(false) };
-        if here != other {
-            return Ok(false);
+    #[test]
+    fn what_is_no_line_counts_for_nothing() {
+        let place = Place { ino: 7, born_ns: 8, dev: 9 };
+        assert_eq!(parsed(b"0 7 8 9\n"), BTreeMap::from([(0, place)]));
+        for junk in [&b""[..], b"\xff", b"0 7 8", b"0 7 8 9 10", b"-1 7 8 9", b"0  7 8 9", b"x 7 8 9", b"18446744073709551616 7 8 9"] {
+            assert_eq!(parsed(junk), BTreeMap::new());
+            assert_eq!(parsed(&[junk, b"\n0 7 8 9"].concat()).len(), usize::from(std::str::from_utf8(junk).is_ok()));
         }
-        is_told |= here.iter().any(|byte| *byte != 0);
     }
-    Ok(is_told)
+
+    #[test]
+    fn a_device_counts_where_no_birth_is_known() {
+        let (one, other) = (Place { ino: 7, born_ns: 8, dev: 9 }, Place { ino: 7, born_ns: 8, dev: 1 });
+        assert!(one.is(other) && !one.is(Place { born_ns: 9, ..one }));
+        let (one, other) = (Place { born_ns: 0, ..one }, Place { born_ns: 0, ..other });
+        assert!(!one.is(other) && one.is(one));
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, StatxFlags, statat, statx};
 use rustix::io::Errno;
 use stripewise_target::within::{Refusal, create_file};
 
@@ -103,6 +103,16 @@ impl Names for RealDisk {
         match statat(spot.dir(), &spot.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat_of(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn born_ns(&self, dir: &Path) -> io::Result<u64> {
+        match statx(self.roots.dir(dir)?, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME) {
+            Ok(found) if found.stx_mask & StatxFlags::BTIME.bits() != 0 => {
+                Ok(u64::try_from(found.stx_btime.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::from(found.stx_btime.tv_nsec))
+            }
+            Ok(_) | Err(Errno::NOSYS | Errno::OPNOTSUPP) => Ok(0),
             Err(e) => Err(e.into()),
         }
     }
