@@ -308,6 +308,8 @@ def parse_stripes(fields: Fields, known: Mapping[str, None] | None) -> Stripes:
             raise fields.error(key, f"names the unknown target '{name}'", f"use one of {', '.join(known)}")
         seen.add(name)
         stripes.append((name, width))
+    if sum(width for _, width in stripes) > OFFSET_BYTES_MAX:
+        raise fields.error("stripes", "is a cycle of more bytes than a file can have, 2^62", "give smaller widths")
     return tuple(stripes)
 
 

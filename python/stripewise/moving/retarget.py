@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ from ..store.rewrite import changing, write_changed
 from ..store.room import FILLS, fills, is_given, room_bytes, spread
 from ..store.substitute import on_active
 from ..store.upkeep import collect
-from ..units import format_size, quoted
+from ..units import command_line, format_size, quoted
 from .mover_session import MoverSession
 from .plan_applier import missing_room
+from .swept import Swept
 
 #: Between two passes over the files of a store, seconds.
 PASS_S = 0.5
@@ -35,58 +36,6 @@ REMOVED_DIR = "removed"
 IDENTITY = "stripewise-target"
 
 Say = Callable[[str], None]
-
-
-@dataclass
-class Swept:
-    """What a drain or rebalance did; `left` says why what is left is left. `files` are those of users, `copied` those
-    whose copies moved, in a file of the store's own.
-
-    Bytes that were copied are more than those `cleared` off a drained target: regions that name it move whole.
-    Off one that `is_away` nothing moves.
-    """
-
-    files: int = 0
-    copied: int = 0
-    #: Files that a rebalance left as somebody laid them out.
-    kept: int = 0
-    moved_bytes: int = 0
-    cleared_bytes: int = 0
-    left: list[str] = field(default_factory=list)
-    signal: int | None = None
-    stopped: bool = False
-    is_away: bool = False
-    #: The target that is drained; empty for a rebalance.
-    drained: str = ""
-    #: The file of which a part had moved when the work was stopped; empty where none had.
-    part: str = ""
-    #: For so long nothing got better before it gave up.
-    waited_s: float = 0.0
-
-    def count(self, is_container: bool) -> None:
-        """One more that moved whole."""
-        self.files += not is_container
-        self.copied += is_container
-
-    @property
-    def whole(self) -> str:
-        """What moved whole, in words."""
-        copies = f"the copies of {self.copied} file(s)" if self.copied else ""
-        return " and ".join(
-            part for part in (f"{self.files} file(s)" if self.files or not copies else "", copies) if part
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """What was done as `--json` prints it."""
-        return {
-            "files": self.files,
-            "copied": self.copied,
-            "kept": self.kept,
-            "moved_bytes": self.moved_bytes,
-            "cleared_bytes": self.cleared_bytes,
-            "left": self.left,
-            "stopped": self.stopped,
-        }
 
 
 def target_named(store: Store, name: str) -> Target:
@@ -189,7 +138,11 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
     swept = Swept(is_away=bool(_away(store, name)), drained=name)
     if swept.is_away:
         # How long a file is that a killed program had open only its objects may tell, those there among them.
-        swept.left = [f"{file.path or file.id}: may have a part there" for file in _files_on(store, name)]
+        users = [file for file in _files_on(store, name) if not is_container(store.root, file.path)]
+        swept.left = [f"{file.path or file.id}: may have a part there" for file in users]
+        if copied := sum(1 for _ in _files_on(store, name)) - len(users):
+            drop = command_line(["stripewise", "store", "replica", "rm", str(store.root)])
+            swept.left.append(f"copies of {copied} file(s) may have a part there; drop them: {drop}")
         return _ended(session, swept)
     while not session.stopped:
         before = swept.moved_bytes
@@ -203,12 +156,16 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
             collect(store, False, 0, None)
             held = _held(store, name)
         stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
-        swept.left += [f"{held} file(s) have objects there that no layout names; run store gc and store fsck"] * bool(
-            held and not swept.left
-        )
+        strays = bool(held and not swept.left)
+        if strays:
+            purge = command_line(["stripewise", "store", "fsck", str(store.root), "--repair", "--purge"])
+            swept.left.append(f"{held} file(s) that are gone have objects there, of no use; remove them: {purge}")
         if stale and wait_for_programs:
             swept.left.append(f"process(es) {', '.join(map(str, stale))} began before and may still make files there")
         if not swept.left:
+            break
+        if strays and len(swept.left) == 1 and not _in_trash(store):
+            # Nobody is there who could let go of them.
             break
         since = time.monotonic() if swept.moved_bytes > before else since
         if time.monotonic() - since >= patience_s:
@@ -431,6 +388,14 @@ def _taken_out(store: Store, name: str, path: Path, is_ours: bool) -> Store:
     if is_ours:
         (path / IDENTITY).unlink(missing_ok=True)
     return opened
+
+
+def _in_trash(store: Store) -> bool:
+    """Whether unlinked files wait there until nobody has them open; where it cannot be looked at, too."""
+    try:
+        return bool(os.listdir(store.root / "trash"))
+    except OSError:
+        return True
 
 
 def _files_on(store: Store, name: str) -> Iterable[StoredFile]:

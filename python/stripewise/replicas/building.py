@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import native
 from ..errors import StoreError
+from ..files.spelling import path_meant
 from ..limits import Limits
 from ..store import Store
 from ..store.copies.build import Blocks, Built, build, layout_from
@@ -103,6 +104,8 @@ def without_files(found: Found, files: Collection[str]) -> tuple[Found, list[Ski
 
 def obstacle(path: str, copies: Iterable[Candidate], extent: Extent | None) -> str | None:
     """Why a file of a trace has no copies made; None where nothing is in the way."""
+    if path_meant(path) != path:
+        return "its name is not UTF-8, and copies are made of files alone whose names are"
     if root_of(path) is not None:
         return None
     try:

@@ -206,12 +206,12 @@ def _judged(at: int, root: Path, owner: int) -> tuple[str, os.stat_result | None
         return "missing", None
     try:
         content, found = read_judged_at(at, STORE_TOML, owners={0, owner})
-        config_from(toml_in(content, root / STORE_TOML, ClusterError), root)
+        config = config_from(toml_in(content, root / STORE_TOML, ClusterError), root)
     except OSError:
         return "unreadable", None
     except ClusterError as error:
         return "unreadable" if is_unreadable(error) else "damaged", found
-    return "well", found
+    return "damaged" if _is_foreign(root, config) else "well", found
 
 
 def _put_back(at: int, root: Path, owner: int) -> str:
@@ -224,7 +224,7 @@ def _put_back(at: int, root: Path, owner: int) -> str:
     except (OSError, StripewiseError) as error:
         why = ((error.strerror or "") if isinstance(error, OSError) else str(error)).rstrip(".")
         raise ClusterError(f"{root / EARLIER}: is damaged ({why}); put store.toml back from a copy") from error
-    if _uuid_compiled(root) not in ("", config.uuid.replace("-", "")):
+    if _is_foreign(root, config):
         raise ClusterError(f"{root / EARLIER}: is of another store; put store.toml back from a copy")
     if found is not None:
         was = f"damaged, and is {set_aside_at(at, STORE_TOML, REFUSED, found)} now"
@@ -232,8 +232,8 @@ def _put_back(at: int, root: Path, owner: int) -> str:
     return was
 
 
-def _uuid_compiled(root: Path) -> str:
-    """That of store.bin; nothing where it is missing or damaged."""
+def _is_foreign(root: Path, config: StoreConfig) -> bool:
+    """Whether a store.toml is of another store than store.bin, where that is there and well."""
     with contextlib.suppress(StripewiseError):
-        return str(native.call("store_info", str(root))["uuid"])
-    return ""
+        return bool(native.call("store_info", str(root))["uuid"] != config.uuid.replace("-", "").lower())
+    return False

@@ -20,7 +20,6 @@ from ..errors import WorkloadError
 from ..files.fields import Fields, read_json
 from ..files.parts import write_durably
 from ..layout import Layout, layout_json, parse_regions
-from ..units import OFFSET_BYTES_MAX
 
 NAME = "layouts.json"
 VERSION = 1
@@ -175,11 +174,6 @@ def _store(entry: Any, path: Path, where: str) -> TracedStore:
         file = Fields(each, path, f"{where}files[{number}].", WorkloadError, WRITTEN)
         file.only({"path", "regions"})
         regions = parse_regions(file.items("regions"), path, f"{where}files[{number}].regions", names, WorkloadError)
-        for position, region in enumerate(regions):
-            if sum(width for _, width in region.stripes) > OFFSET_BYTES_MAX:
-                raise file.error(
-                    f"regions[{position}].stripes", "is a cycle of more bytes than a file can have", "collect anew"
-                )
         layouts[file.text("path")] = Layout(regions)
     at = fields.integer("read_unix_s", 0, UNIX_S_MAX) if "read_unix_s" in fields.data else None
     return TracedStore(fields.text("store"), tuple(targets), layouts, at)

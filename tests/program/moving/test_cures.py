@@ -154,3 +154,70 @@ def test_sums_tell_zeros_from_data_and_holes_are_zeros(tmp_path: Path) -> None:
         assert sum(told) == size
     assert sums["zeros"] == sums["hole"] and sums["data"] == sums["same"]
     assert len({sums[name] for name in ("hole", "shorter", "data", "beside")}) == 4
+
+
+def test_a_file_whose_name_is_not_utf8_has_no_copies_and_is_told_why(store: Store) -> None:
+    trace, file = store.base / "trace", os.fsencode(store.data) + b"/b \xfe"
+    script = "import os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
+    script += "for at in range(0, 1 << 21, 1 << 16): os.pread(fd, 4096, at)\n"
+    store.program("sh", "-c", 'head -c 2097152 /dev/urandom >"$0"', file)
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "python3", "-c", script, file)
+    stripewise("collect", trace)
+    said = stripewise("replicate", trace, "--store", store.root, "--manager", "h-pdla", code=None)
+    assert "its name is not UTF-8" in said.out + said.err and "exist" not in said.out + said.err, said.report
+
+
+def test_a_drain_of_objects_without_a_file_names_what_removes_them(store: Store) -> None:
+    away, place = store.base / "away", store.base / "targets/t1"
+    place.rename(away)
+    store.program("rm", store.data / "f")
+    away.rename(place)
+    begun = time.monotonic()
+    said = stripewise("store", "drain", store.root, "t1", "--remove", "--patience", "60s", code=1)
+    assert time.monotonic() - begun < 30 and "waits up to" not in said.err, said.report
+    (line,) = (line for line in said.out.splitlines() if line.startswith("left: "))
+    assert "have objects there, of no use" in line, line
+    execute(shlex.split(line.partition("remove them: ")[2]))
+    stripewise("store", "drain", store.root, "t1", "--remove")
+
+
+def test_targets_that_are_swapped_are_put_right_by_what_is_told(store: Store) -> None:
+    kept = store.program("md5sum", store.data / "f").out
+    one, other, aside = store.base / "targets/t0", store.base / "targets/t1", store.base / "aside"
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+    said = store.fsck(code=1)
+    assert "'stripewise store relink --moved STORE' puts them right" in said.out + said.err, said.report
+    told = stripewise("store", "relink", "--moved", store.root).out
+    assert f"target t0: is in {other} now" in told and f"target t1: is in {one} now" in told, told
+    assert store.program("md5sum", store.data / "f").out == kept
+    store.fsck()
+
+
+def test_another_uuid_in_store_toml_is_put_right_by_what_is_told(store: Store) -> None:
+    toml = store.root / "store.toml"
+    kept = toml.read_text()
+    uuid = kept.split('uuid = "')[1].split('"')[0]
+    toml.write_text(kept.replace(uuid, "00000000-0000-4000-8000-000000000000"))
+    said = store.fsck(code=1).err
+    assert uuid.replace("-", "") in said and f"stripewise store fsck {store.root} --repair" in said, said
+    assert "store.toml was damaged, and is store.toml.refused now" in store.fsck("--repair").out
+    assert toml.read_text() == kept
+
+
+def test_copies_on_a_target_that_is_away_are_not_to_be_removed_as_files(store: Store) -> None:
+    trace = store.base / "trace"
+    script = "import os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY)\n"
+    script += "for at in range(0, 1 << 22, 1 << 16): os.pread(fd, 4096, at)\n"
+    store.program("sh", "-c", f"head -c {1 << 22} /dev/urandom >'{store.data / 'g'}'")
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "python3", "-c", script, store.data / "g")
+    stripewise("collect", trace)
+    stripewise("replicate", trace, "--store", store.root, "--manager", "h-pdla", code=None)
+    assert "no copies" not in stripewise("store", "replica", "ls", store.root).out
+    away, place = store.base / "away", store.base / "targets/t1"
+    place.rename(away)
+    said = stripewise("store", "drain", store.root, "t1", code=1).out
+    away.rename(place)
+    assert ".copy" not in said and f"drop them: stripewise store replica rm {store.root}" in said, said
+    stripewise("store", "drain", store.root, "t1", "--undo")

@@ -137,7 +137,13 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
     let users = users_of(&store)?;
     let uuid = spec.uuid()?;
     if uuid != store.uuid {
-        return Err(StoreError::Invalid(format!("{}: the uuid in store.toml is not this store's; put the old one back", root.display())));
+        let own: String = store.uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Err(StoreError::Invalid(format!(
+            "{}: the uuid in store.toml is not this store's ({own}); put that back, or have the store.toml put back that verbs used last: stripewise store fsck {} \
+             --repair",
+            root.display(),
+            quoted(root)
+        )));
     }
     // Rules and templates are read at the next start of a program, and so are targets at the end; others may not change under one that runs.
     let _lock = if same_targets(&store, spec)? { None } else { Some(store.lock_exclusive()?) };

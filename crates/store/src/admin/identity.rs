@@ -59,8 +59,8 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
             Some(format!("{} says that the directory belongs to the store {}; mount the right one", path.display(), path_of(id.store).display()))
         }
         Some(id) if id.index != index => Some(format!(
-            "{} says that the directory is target {} of this store, not {index}; the paths of two targets are swapped, or the file was copied from the other's: \
-             where it is the right directory, have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
+            "{} says that the directory is target {} of this store, not {index}; where the paths of two targets are swapped, 'stripewise store relink \
+             --moved STORE' puts them right; where the file was copied from the other's, have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
             path.display(),
             id.index
         )),

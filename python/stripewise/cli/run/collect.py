@@ -42,7 +42,7 @@ def collect(
     if json:
         print_json(account)
         return
-    typer.echo(f"{place}/trace.parquet: {account.get('records', 0):,} records")
+    typer.echo(f"{printable(str(place))}/trace.parquet: {account.get('records', 0):,} records")
     # Brings pyarrow, which the verbs that run programs do without.
     from ...workload.layouts import store_of_trace
     from ...workload.maps import maps_in
@@ -70,7 +70,7 @@ def collect(
     typer.echo(f"next: stripewise plan {trace} {devices} -o plan.json")
     plain = next(filter(_is_plain, listed), None) if store is None else None
     if plain is not None:
-        adopt = f"stripewise store adopt --store {run_in or 'STORE'} {printable(quoted(plain))}"
+        adopt = f"stripewise store adopt --store {run_in or 'STORE'} {quoted(path_meant(plain))}"
         typer.echo(f"plain files, in no store: '{adopt}' takes one in where it is,")
         typer.echo(
             f"'stripewise replicate {trace} --store {run_in or 'STORE'}' makes copies of what is read beside them"

@@ -86,7 +86,10 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
 def _with_caveats(tuned: Tuned, store: Store) -> Tuned:
     """With remarks on copies that served its files, or may have, and on targets that share a device."""
     files = [file.path for file in tuned.layouts[0].plan.files]
-    said = [*of_copies({}, standing_copies(store, files), store.root), *of_devices(store.config.cluster, store.root)]
+    said = [
+        *of_copies({}, standing_copies(store, files), store.root, True),
+        *of_devices(store.config.cluster, store.root),
+    ]
     return replace(tuned, remarks=(*tuned.remarks, *said))
 
 
@@ -129,6 +132,18 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
             f"measured, {_between(found)}, and the model, {_range(model)}, do not meet: "
             f"{_beside(fastest, here_s)}, and {_beside(first, def_s)}"
         )
+    whole, simulated_whole = ratio(fastest.run_seconds, first.run_seconds), expected.simulated_gain
+    if first.policy == "def" and whole and simulated_whole and not 1 / APART <= whole / simulated_whole <= APART:
+        yield (
+            f"of the whole run, {whole:.2f} times as fast measured and {simulated_whole:.2f} simulated do not meet: "
+            "what the traced run spent between its reads and writes, in syncs and calls on names too, simulated runs "
+            "keep"
+        )
+    if any(row.mean.io_seconds > row.run_seconds for row in tuned.layouts):
+        yield (
+            "I/O seconds are those with any read under way and those with any write, added, so they may be more than "
+            "the whole run takes"
+        )
     for rival in tuned.rivals if fastest is not first else ():
         yield _not_apart(fastest, rival)
     for policy, twin in tuned.same.items():
@@ -140,6 +155,8 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
 
 #: The model's range where it has none: figures of devices are no more exact.
 INEXACT = 1.1
+#: The same of whole runs, which launching and computing are part of.
+APART = 1.5
 
 
 def _meet(found: tuple[float, float], model: tuple[float, float]) -> bool:

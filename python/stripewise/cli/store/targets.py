@@ -12,7 +12,7 @@ from ...errors import InUseError, StoreError, UsageError
 from ...limits import Limits
 from ...moving import retarget
 from ...moving.mover_session import MoverSession
-from ...moving.retarget import Swept
+from ...moving.swept import Swept
 from ...store import Store, plans, templates
 from ...store.config import StoreConfig
 from ...store.copies.build import is_container

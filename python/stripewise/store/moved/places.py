@@ -56,11 +56,15 @@ def follow(root: Path) -> Followed:
 def _found(config: StoreConfig) -> Iterator[tuple[str, Path]]:
     """The targets that are not where store.toml says, and where they are."""
     for index, target in enumerate(config.cluster.targets):
-        if os.path.lexists(target.path / IDENTITY):
+        if _is_target(target.path, config, index) or (
+            os.path.lexists(target.path / IDENTITY) and not _is_ours(target.path, config)
+        ):
             continue
+        # Where two targets' paths are swapped, each is in the other's place.
+        others = (each.path for each in config.cluster.targets)
         places = {
             os.path.realpath(place): place
-            for place in _places(config.root, target.path)
+            for place in (*_places(config.root, target.path), *others)
             if _is_target(place, config, index)
         }
         if len(places) > 1:
@@ -91,10 +95,12 @@ def _store_in(place: Path, root: Path) -> tuple[list[bytes], str]:
     return [], ""
 
 
+def _is_ours(place: Path, config: StoreConfig) -> bool:
+    return f"uuid {config.uuid.replace('-', '').lower()}".encode() in _store_in(place, config.root)[0]
+
+
 def _is_target(place: Path, config: StoreConfig, index: int) -> bool:
-    lines, _ = _store_in(place, config.root)
-    uuid = config.uuid.replace("-", "").lower()
-    return f"uuid {uuid}".encode() in lines and f"index {index}".encode() in lines
+    return _is_ours(place, config) and f"index {index}".encode() in _store_in(place, config.root)[0]
 
 
 def _of_store(config: StoreConfig) -> list[tuple[str, str]]:
