@@ -91,10 +91,11 @@ def read_at(at: int, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] = 
 def read_judged_at(
     at: int, name: str, limit: int = PART_BYTES_MAX, owners: Set[int] = ANYBODY
 ) -> tuple[bytes, os.stat_result]:
-    """The same, and which file that was."""
+    """The same, and which file that was before it was read."""
     handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _LOOK, dir_fd=at)
     try:
-        return _content(handle, limit, owners), os.fstat(handle)
+        found = os.fstat(handle)
+        return _content(handle, limit, owners), found
     finally:
         os.close(handle)
 
