@@ -29,6 +29,9 @@ from trap import Ground, Trap, make_ground
 # A shell's background ignores SIGINT, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# And what nohup starts, SIGHUP.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SOURCES = ROOT / "tests" / "native"
 #: What the Makefile builds from them.

@@ -56,8 +56,8 @@ def _exist(stripes: Stripes, known: Mapping[str, int], cluster: Cluster, where: 
                 f"take it back with '{undo_drain(cluster.source.parent, name)}', or use one of {', '.join(known)}"
             )
         raise PlanError(
-            f"{where}.stripes names the target '{name}', which {cluster.source} does not have; "
-            f"use one of {', '.join(known)}"
+            f"{where}.stripes names the target '{name}', which {cluster.source} does not have; plan anew "
+            f"(stripewise plan), or use one of {', '.join(known)}"
         )
 
 

@@ -24,7 +24,7 @@ from ..files.spelling import path_meant
 from ..layout import Layout, target_bytes
 from ..moving.mover_status import check_idle
 from ..moving.plan_applier import apply_plan, lacking_room
-from ..moving.trial import cure_of, cut_short, end_trial, note_trial
+from ..moving.trial import cure_of, cut_short, end_trial, former_layouts, note_trial, noted_text
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy, plan_by
@@ -116,6 +116,9 @@ class Tuner:
         self.turns = turns
         self.show = show
         self.keeps_traces = False
+        #: How files of a killed tune lay before it; and whether files lie where somebody wants them by now.
+        self.former: dict[str, Layout] = {}
+        self.is_settled = False
         self.remarks: list[str] = []
         #: Measured runs whose reads memory served, with the bytes that were read and those that came from devices.
         self.cached: list[tuple[str, int, int]] = []
@@ -143,7 +146,10 @@ class Tuner:
             check_idle(self.store.root)
             if killed:
                 self.show.say(f"{killed}; if this tune leaves them there: {cure_of(self.store.root)}")
-            held.callback(end_trial, self.store.root)
+            self.former = former_layouts(self.store.root, [each.name for each in self.store.config.cluster.active])
+            left, self.is_settled = noted_text(self.store.root) if killed else "", False
+            # Where this one ends before it lays anything out, what a killed one left is left still.
+            held.callback(lambda: end_trial(self.store.root, "" if self.is_settled else left))
             yield
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
@@ -160,13 +166,17 @@ class Tuner:
         for file in workload.files:
             # What the run has made, or made anew, lay nowhere before.
             if (identity := self.store.resolve(file.path)) is not None and ids.get(file.path) == identity:
-                circle.before[file.path] = self.store.layout(identity)
+                # A killed tune may have left it in a layout under trial.
+                circle.before[file.path] = self.former.get(file.path) or self.store.layout(identity)
         try:
-            return self._rounds(circle, policies, workload)
+            done = self._rounds(circle, policies, workload)
+            self.is_settled = True
+            return done
         except (KeyboardInterrupt, Exception):
             # The files that lay somewhere before this go back there.
             if circle.applied and circle.before:
                 put_back_or_tell(self.store, circle.before, circle.plans[circle.applied], self.show)
+                self.is_settled = True
             elif circle.applied:
                 self.show.say(standing(self.store, circle.plans[circle.applied]))
             self._say_left(circle)
@@ -392,7 +402,8 @@ class Tuner:
 
     def _clocks(self) -> list[dict[str, Any]]:
         """The counters of emulated devices, whose time is made here; nobody knows how long others were busy."""
-        emulated = {target.name for target in self.store.config.cluster.targets if target.kind == "emulated"}
+        there = [target for target in self.store.config.cluster.targets if target.state != "removed"]
+        emulated = {target.name for target in there if target.kind == "emulated"}
         return [row for row in self.store.devices() if row["name"] in emulated]
 
     def _reset(self) -> None:
@@ -469,7 +480,7 @@ class Tuner:
         # What ends the moves leaves some files as this plan has them.
         circle.applied = name
         files = tuple(file for file in plan.files if file.path in there)
-        note_trial(self.store.root, self.command, [file.path for file in files])
+        note_trial(self.store.root, self.command, [file.path for file in files], circle.before)
         with self.show.working("moving") as step:
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step, verb="tune")
         _go_on_unless(applied.signal)

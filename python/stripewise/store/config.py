@@ -173,7 +173,7 @@ class StoreConfig:
             if rule.layout == name:
                 words = ["stripewise", "store", "template", "rm", str(self.root), rule.glob]
                 return f"or go on without its template: {command_line(words)}"
-        return 'or have default_layout = "def"'
+        return f'or have default_layout = "def" in {self.path}, which names it'
 
     def spec(
         self,

@@ -141,4 +141,22 @@ def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_
     assert said in again.err, again.report
     assert "was killed" not in examined() and "was killed" not in stripewise(*words[1:]).err
     assert "was killed" not in stripewise("store", "fsck", store.root).out
+    # One that is interrupted before it lays anything out leaves the remark; later it puts back what lay before both.
+    killed()
+    for count in (1, 2):
+        runs.unlink()
+        waits.touch()
+        with subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True) as tune:
+            wait_until(lambda count=count: runs.exists() and runs.stat().st_size == count)
+            tune.send_signal(signal.SIGINT)
+            ended = tune.communicate(timeout=60)[1]
+        waits.unlink()
+        assert tune.returncode == 130, ended
+        if count == 1 and "run 2" not in ended:
+            assert said in stripewise("store", "fsck", store.root).out, ended
+    assert "was killed" not in stripewise("store", "fsck", store.root).out
+    (region,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["regions"][:1]
+    assert [stripe[0] if isinstance(stripe, list) else stripe["target"] for stripe in region["stripes"]] == ["t1"], (
+        region
+    )
     store.fsck()

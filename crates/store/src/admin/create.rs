@@ -157,7 +157,12 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
             if old.path != dir
                 && let Some(why) = identity::mismatch(medium, dir, &uuid, index)
             {
-                return Err(StoreError::Invalid(format!("store.toml: target {}: {why}", target.name)));
+                return Err(StoreError::Invalid(format!(
+                    "{}: target {}: {why}; its former path was {} (as in store.toml.compiled, which verbs used last)",
+                    root.join("store.toml").display(),
+                    target.name,
+                    old.path.display()
+                )));
             }
         } else {
             identity::take(medium, root, dir, &uuid, index)?;

@@ -363,7 +363,7 @@ def tune(
     tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
     tuned = _with_caveats(tuner.tune(compared, chosen, kept), opened)
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
-        _print(tuned, opened.config.cluster.targets)
+        _print(tuned, [each for each in opened.config.cluster.targets if each.state != "removed"])
         if asked.keep and tuned.kept is not None:
             globs = _lay_out_anew(opened, tuned)
             _say_way_back(opened.root, globs, _keep(opened, tuned, tuned.kept))
