@@ -235,5 +235,6 @@ def _put_back(at: int, root: Path, owner: int) -> str:
 def _is_foreign(root: Path, config: StoreConfig) -> bool:
     """Whether a store.toml is of another store than store.bin, where that is there and well."""
     with contextlib.suppress(StripewiseError):
-        return bool(native.call("store_info", str(root))["uuid"] != config.uuid.replace("-", "").lower())
+        own = config.uuid.replace("-", "").lower()
+        return bool(native.call("store_info", str(root)).get("uuid", own) != own)
     return False
