@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..plan.check import undo_drain
 from ..store import Store, StoredFile
 from ..store.config import StoreConfig, check_apart
 from ..store.copies.build import is_container
+from ..store.copies.listed import copies_of
 from ..store.nameless import cure, nameless
 from ..store.rewrite import changing, write_changed
 from ..store.room import FILLS, fills, is_given, room_bytes, spread
@@ -138,11 +139,10 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
     swept = Swept(is_away=bool(_away(store, name)), drained=name)
     if swept.is_away:
         # How long a file is that a killed program had open only its objects may tell, those there among them.
-        users = [file for file in _files_on(store, name) if not is_container(store.root, file.path)]
-        swept.left = [f"{file.path or file.id}: may have a part there" for file in users]
-        if copied := sum(1 for _ in _files_on(store, name)) - len(users):
-            drop = command_line(["stripewise", "store", "replica", "rm", str(store.root)])
-            swept.left.append(f"copies of {copied} file(s) may have a part there; drop them: {drop}")
+        there = list(_files_on(store, name))
+        containers = [file for file in there if is_container(store.root, file.path)]
+        swept.left = [f"{file.path or file.id}: may have a part there" for file in there if file not in containers]
+        swept.left += _copies_there(store, containers)
         return _ended(session, swept)
     while not session.stopped:
         before = swept.moved_bytes
@@ -388,6 +388,15 @@ def _taken_out(store: Store, name: str, path: Path, is_ours: bool) -> Store:
     if is_ours:
         (path / IDENTITY).unlink(missing_ok=True)
     return opened
+
+
+def _copies_there(store: Store, containers: Sequence[StoredFile]) -> Iterator[str]:
+    """That copies may have a part on a target that is away, with the commands that drop them, a file each."""
+    held = {os.path.basename(file.path).removesuffix(".copy") for file in containers}
+    for each in copies_of(store):
+        if each.name in held or each.container in held:
+            words = ["stripewise", "store", "replica", "rm", str(store.root), each.path or each.name]
+            yield f"the copies of {each.path or each.name} may have a part there; drop them: {command_line(words)}"
 
 
 def _in_trash(store: Store) -> bool:
