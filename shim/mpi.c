@@ -212,7 +212,9 @@ ONLY(SPLIT_END, write_ordered_end)
     {                                                                                                             \
         NEXT(symbol, handle, const char *, int, handle, void *);                                                  \
         struct sw_mpi_call call;                                                                                  \
-        if ((UNWATCHED && !sw_mpi_may_serve()) || !sw_mpi_begin(&call, HERE, 0, OP_MPI_OPEN, COLLECTIVE, mode)) return next(comm, name, mode, info, file); \
+        if (UNWATCHED && !sw_mpi_may_serve()) return next(comm, name, mode, info, file);                          \
+        sw_mpi_opening(name, info);                                                                               \
+        if (!sw_mpi_begin(&call, HERE, 0, OP_MPI_OPEN, COLLECTIVE, mode)) return next(comm, name, mode, info, file); \
         int result = next(comm, name, mode, info, file);                                                          \
         sw_mpi_opened(&call, result, comm, name, info, file);                                                     \
         return result;                                                                                            \

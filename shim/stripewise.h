@@ -21,7 +21,7 @@ extern uint32_t sw_tracing;
 /* Lives in initial-exec thread-local storage; all zero is its valid first state. */
 struct sw_thread {
     unsigned char log[256] __attribute__((aligned(16)));
-    uint64_t words[14];
+    uint64_t words[18];
 };
 struct sw_thread *sw_thread(void);
 
@@ -162,8 +162,9 @@ int sw_mpi_is_known(void);
 int sw_mpi_narrow(long long n, uintptr_t *type, uintptr_t *made);
 void sw_mpi_drop(uintptr_t made);
 int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, unsigned op, unsigned flags, long long at);
-/* Whether files that are opened may have copies. */
+/* Whether files that are opened may have copies, or new ones stripes that they are asked for; and what an open asks for. */
 int sw_mpi_may_serve(void);
+void sw_mpi_opening(const char *name, uintptr_t info);
 /* Whether copies have given all bytes that a read asks for: then `moved` fills the status in. Or MPI refuses the call, with `result`. */
 enum { SW_MPI_PASSED, SW_MPI_SERVED, SW_MPI_REFUSED };
 int sw_mpi_serve(struct sw_mpi_call *call, void *buffer, long long n, uintptr_t type, int *result);

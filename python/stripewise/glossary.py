@@ -135,7 +135,7 @@ WORDS: dict[str, Entry] = {
     "cost s": Entry("Seconds of all requests by the request model, one after another.", f"{_H2DP}, Algorithm 1"),
     "reason": Entry(
         "Why a region lies where it does: what is asked of it, and for how long that keeps its place busy and would "
-        "keep others, or what its policy says. Of a move: why it is made."
+        "keep others, or what its policy says. Of a move: why it is made. Of a decision: IO-Engine's rule."
     ),
     "busy for": Entry(
         "Of a reason by best: for how long the requests named keep the region's server busy, or the busiest of "
@@ -153,6 +153,24 @@ WORDS: dict[str, Entry] = {
         "ones was chosen by simulated runs."
     ),
     "from window": Entry("The first window in which the region lies so."),
+    # MPI-IO.
+    "aggregators": Entry("Processes that do the I/O of a collective call for all.", f"{_THESIS}, section 3.5.2"),
+    "chasm": Entry(
+        "A stripe count on Lustre that few numbers of aggregators divide or are a multiple of, so that few are left.",
+        f"{_THESIS}, section 3.5.2",
+    ),
+    "co_ratio": Entry("Hint: processes that one server of Lustre should have at once.", f"{_THESIS}, section 3.5.2"),
+    "contention": Entry(
+        "How processes meet on the stripes of a file: least, aligned, moderate, at ends, most.",
+        f"{_THESIS}, section 3.5.2",
+    ),
+    "cb_buffer_size": Entry("Hint: bytes that an aggregator moves in one round.", f"{_THESIS}, section 3.5.2"),
+    "decision": Entry("What IO-Engine decides of the calls on a file.", f"{_THESIS}, figure 3.4"),
+    "exchange": Entry(
+        "Of collective calls: from when the last process has come until all have left, less the I/O of the one that is "
+        "in it longest.",
+        f"{_THESIS}, figure 3.6",
+    ),
     # Models.
     "bound": Entry(
         "What no schedule beats: the time of the busiest server or link, or of all requests alone over the processes, "
@@ -303,6 +321,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "model": (
         "T", "connect", "network", "startup", "storage", "slowest", "pieces", "busiest", "bound MB/s", "widths",
     ),
+    "engine": ("decision", "contention", "aggregators", "chasm", "cb_buffer_size", "co_ratio", "exchange"),
+    "model engine": ("decision", "contention", "aggregators", "chasm", "cb_buffer_size", "co_ratio"),
     "plan": (
         "stripes", "rotated", "growth", "window", "hybrid region", "% on hybrid", "cost s", "out", "in", "restripe",
         "copies s", "entries",

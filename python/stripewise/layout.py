@@ -313,6 +313,16 @@ def parse_stripes(fields: Fields, known: Mapping[str, None] | None) -> Stripes:
     return tuple(stripes)
 
 
+def is_rotation(one: Stripes, other: Stripes) -> bool:
+    """Whether both are one cycle, begun at whichever of its stripes."""
+    if one == other:
+        return True
+    if len(one) != len(other) or other[0] not in one:
+        return False
+    at = one.index(other[0])
+    return one[at:] + one[:at] == other
+
+
 def parse_layout(data: Any, source: Path | str, names: Sequence[str] | None = None) -> Layout:
     """The layout in a JSON object; LayoutError with file and key."""
     fields = Fields(data, source, "", LayoutError)

@@ -96,7 +96,7 @@ class Paper(types.ModuleType):
     def store_create(self, store, spec, shared=False):
         self.specs.append(json.loads(spec))
         (Path(store) / "store.bin").write_bytes(b"")
-        (Path(store) / "run").mkdir()
+        [(Path(store) / part).mkdir() for part in ("run", "files")]
 
     def store_configure(self, store, spec):
         self.specs.append(json.loads(spec))
@@ -166,7 +166,7 @@ def store(tmp_path, cluster_toml, paper) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ["frobnicate"], ["plan", "--frobnicate"], ["run"], ["run", "true"], ["plan"], ["plan", "t"],
+        ["frobnicate"], ["plan", "--frobnicate"], ["run"], ["run", "true"], ["plan"],
         ["plan", "t", "--cluster", "c", "--policy", "h2pd"], ["plan", "t", "--cluster", "c", "--region-size", "64Mib!"],
         ["plan", "t", "--cluster", "c", "--region-size", "1000"], ["plan", "t", "--check", "p"], ["store", "create"],
         ["apply", "p"], ["tune", "--", "true"], ["migrate", "p"], ["mover", "status"],

@@ -88,7 +88,7 @@ def test_every_recipe_says_at_its_top_whether_it_was_run() -> None:
 def named(name: str, entry: Verb | Group) -> Iterator[tuple[str, Verb | Group]]:
     """All verbs and groups of the table, with the names of their pages."""
     yield name, entry
-    for word, below in entry.verbs.items() if isinstance(entry, Group) else ():
+    for word, below in (entry.verbs if isinstance(entry, Group) else entry.within).items():
         yield from named(f"{name}-{word}", below)
 
 
@@ -97,7 +97,7 @@ def test_every_module_of_verbs_is_in_the_table() -> None:
     own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
     helpers = {"main", "entry", "signals", "verbs", "arguments", "measuring", "options", "output", "tables",
                "plan.caveats", "plan.expected", "plan.options", "plan.pictures", "plan.show_trace", "plan.with_copies",
-               "model.show", "replica_building", "replica_watching", "run.kept_layout", "simulate_replicas",
+               "model.show", "copies.building", "copies.watching", "run.kept_layout", "simulate_replicas",
                "store.options", "swd.options"}  # fmt: skip
     place = ROOT / "python/stripewise/cli"
     found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}

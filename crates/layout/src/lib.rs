@@ -44,7 +44,7 @@ pub use pieces::{Piece, Pieces};
 pub use region::{RegionRef, Slice, Slices};
 pub use replica::{OnWrite, Overlap, Overlaps, ReplicaHit, ReplicaRef};
 pub use replica_index::{BinEntry, Bins, ReplicaIndex};
-pub use spread::Spread;
+pub use spread::{NotAsked, Spread, Striping};
 pub use stamp::stamp;
 pub use table::{Table, Windows};
 pub use view::View;

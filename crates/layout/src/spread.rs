@@ -21,7 +21,29 @@ const WIDEST: u64 = 65_536;
 /// No target has more room that counts, bytes (16 PiB): sums and products then fit their words.
 const MOST_ROOM: u64 = 1 << 54;
 
-/// What a new file gets instead of a template ([`Spread::of`]).
+/// What somebody asks for of a new file's stripes; of what he leaves open the template decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Striping {
+    /// How many targets; 0 = all of the template's.
+    pub count: u32,
+    /// Bytes; 0 = the template's. Rounded up to granules.
+    pub width_bytes: u64,
+    /// Place of the first one among the template's, from 1 on; 0 = any.
+    pub first: u32,
+}
+
+/// Why a new file does not get the stripes that it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotAsked {
+    /// The template has several regions, or one that is too long.
+    Shaped,
+    /// All targets would be used, and have unlike room: who writes most would fill the smallest.
+    Unlike,
+    /// One of the targets has no room for a stripe.
+    NoRoom,
+}
+
+/// What a new file gets instead of a template ([`Spread::of`], [`Spread::asked`]).
 pub struct Spread<'a> {
     template: RegionRef<'a>,
     origin: Origin,
@@ -78,6 +100,57 @@ impl<'a> Spread<'a> {
         spread.tail_len = cycle * region.len.div_ceil(cycle.max(1));
         spread.begin(room_of);
         (cycle > 0).then_some(spread)
+    }
+
+    /// A file in the stripes that were asked for, over neighbours in the template, the first one behind the last; more than there are are all. `chance` decides
+    /// with which one it begins, where nobody says that.
+    ///
+    /// # Errors
+    /// [`NotAsked`], and the file lies as any other.
+    #[inline(never)] // As above.
+    pub fn asked(template: &View<'a>, asked: &Striping, room: impl Fn(u32) -> u64, chance: u64) -> Result<Self, NotAsked> {
+        let region = template.home().region(0).filter(|r| template.region_count() == 1 && !r.is_original()).ok_or(NotAsked::Shaped)?;
+        if !template.pending().is_empty() || !template.retired().is_empty() || template.replica_count() != 0 {
+            return Err(NotAsked::Shaped);
+        }
+        let there = region.stripes().count();
+        let count = if asked.count == 0 { there } else { there.min(asked.count as usize) };
+        if count == there && Self::of(template, &room, None).is_some() {
+            return Err(NotAsked::Unlike);
+        }
+        let first = match (asked.first as usize).checked_sub(1) {
+            Some(first) if first < there => first,
+            _ => ((u128::from(chance) * there as u128) >> 64) as usize,
+        };
+        let mut spread = Self {
+            template: region,
+            origin: Origin::Given,
+            head: 0,
+            tail_len: 0,
+            in_head: [false; MAX_TARGETS as usize],
+            granules: [0; MAX_TARGETS as usize],
+            first,
+        };
+        let mut cycle = 0;
+        for (place, target, width) in spread.turned().take(count) {
+            let width = if asked.width_bytes == 0 { width } else { asked.width_bytes };
+            let granules = width.div_ceil(GRANULE).min(WIDEST);
+            if room(target) < granules * GRANULE {
+                return Err(NotAsked::NoRoom);
+            }
+            if let Some(taken) = spread.granules.get_mut(place) {
+                *taken = granules as u32;
+            }
+            cycle += granules * GRANULE;
+        }
+        let turns = region.len.div_ceil(cycle.max(1));
+        spread.tail_len = cycle.checked_mul(turns).filter(|len| (1..=MAX_LOGICAL / 4).contains(len)).ok_or(NotAsked::Shaped)?;
+        Ok(spread)
+    }
+
+    /// The stripes of a file in one region, in their order: targets and widths in bytes.
+    pub fn stripes(&self) -> impl Iterator<Item = (u32, u64)> + use<'_, 'a> {
+        self.tail_stripes()
     }
 
     /// The cycle of the tail: granules in proportion to the room, as few as lose little of it by rounding.

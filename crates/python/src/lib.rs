@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod assign;
 mod blocks;
 mod copies;
+mod engine;
 mod errors;
 mod limits;
 mod mover;
@@ -32,6 +33,7 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::engine_rules, module)?)?;
     module.add_class::<sim::TrialsHandle>()?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sim::simulate_requests, module)?)?;

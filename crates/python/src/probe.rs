@@ -46,7 +46,7 @@ fn subject(root: &Path, target: u32, scratch_bytes: u64) -> Result<Subject> {
     let store = Store::open(&disk, root)?;
     let info = store.target(target)?;
     if let Some(why) = mismatch(store.medium, &info.path, &store.uuid, target as usize) {
-        return Err(StoreError::NotFound(format!("target {}: {why}", info.name)));
+        return Err(StoreError::NotFound(format!("target {}: {}", info.name, why.told(root, &info.name))));
     }
     Ok(if info.kind.is_emulated() { Subject::Clock(Clock::new(&store, target)?) } else { Subject::Scratch(Scratch::new(&info.path, scratch_bytes)?) })
 }

@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use serde_json::json;
 use stripewise_layout::Origin;
 use stripewise_store::admin::check::scrub;
-use stripewise_store::admin::ids::id_from;
+use stripewise_store::admin::ids::{id_from, id_text};
 use stripewise_store::admin::info::current_size;
+use stripewise_store::admin::metadata::lost::lost;
 use stripewise_store::admin::metadata::newfile;
 use stripewise_store::admin::metadata::reader::{Objects, layout_bytes, view};
 use stripewise_store::admin::spec::LayoutJson;
@@ -115,6 +116,17 @@ fn store_scrub(py: Python<'_>, store: PathBuf, ids: Vec<String>, bytes_per_s: u6
     })
 }
 
+/// What is gone of files, each as the file's id, a sentence and its cure (none: it is in the sentence, and the file cannot be read), without reading
+/// any. Those that cannot be looked at are left out.
+#[pyfunction]
+fn store_lost(py: Python<'_>, store: PathBuf, ids: Vec<String>) -> PyResult<Vec<(String, String, String)>> {
+    with_store(py, &store, |s: &Store<'_>| {
+        let ids = ids.iter().map(|id| id_from(id)).collect::<Result<Vec<_>>>()?;
+        let found = ids.into_iter().flat_map(|id| lost(s, id).unwrap_or_default().into_iter().map(move |(what, cure)| (id_text(id), what, cure)));
+        Ok(found.collect())
+    })
+}
+
 /// Checks every version and brings the store to this one: {"version", "files", "changed"}.
 #[pyfunction]
 fn store_upgrade(py: Python<'_>, store: PathBuf) -> PyResult<String> {
@@ -131,5 +143,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store_relink_moved, module)?)?;
     module.add_function(wrap_pyfunction!(store_gc, module)?)?;
     module.add_function(wrap_pyfunction!(store_scrub, module)?)?;
+    module.add_function(wrap_pyfunction!(store_lost, module)?)?;
     module.add_function(wrap_pyfunction!(store_upgrade, module)?)
 }

@@ -7,6 +7,7 @@ pub mod create;
 
 pub mod managed;
 mod offset;
+pub mod striping;
 mod using;
 
 use crate::base::lock::Lock;

@@ -6,9 +6,11 @@ A verb's module is brought in when it is used: most of the time of a short verb 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import importlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,10 +22,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
-from ..errors import UsageError
+from ..errors import StripewiseError, Terminated, UsageError
 from ..preloaded import unload
-from .output import OneLineErrors
-from .signals import HANDLERS, ended_at_once
+from .output import printable, say, say_all_anew
+from .signals import ENDED_BY, HANDLERS, ended_at_once
 from .verbs import COMPLETE_VARIABLE, PROGRAM, TABLE, Group, Verb
 
 #: No first sentence of a help is longer.
@@ -33,6 +35,23 @@ HELP = "Trace the I/O of a program, plan a data layout for it, and run it on tha
 
 class WithColumns(TyperCommand):
     """A verb whose help ends with what the columns of its tables mean."""
+
+    within: Mapping[str, Verb] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The verbs within it."""
+        return list(self.within)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of these."""
+        return _command(cmd_name, self.within[cmd_name])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Its options, and the verbs within it."""
+        from typer.core import CompletionItem  # type: ignore[attr-defined]
+
+        verbs = [CompletionItem(name) for name in self.within if name.startswith(incomplete)]
+        return [*verbs, *super().shell_complete(ctx, incomplete)]
 
     def get_short_help_str(self, limit: int = 0) -> str:
         """Its first sentence, whole: lists of verbs wrap what does not fit, rather than cut it."""
@@ -120,7 +139,11 @@ class Verbs(TyperGroup):
             near = difflib.get_close_matches(args[0], list(self.table), 1)
             if near:
                 ctx.fail(f"No such command '{args[0]}'; did you mean {near[0]}?")
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        command = found[1]
+        if len(args) > 1 and isinstance(command, WithColumns) and args[1] in command.within:
+            return f"{args[0]} {args[1]}", command.get_command(ctx, args[1]), args[2:]
+        return found
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """The verbs and options that begin so; the names alone, for their help all of them would be loaded."""
@@ -152,7 +175,8 @@ def _command(name: str, entry: Verb | Group) -> Any:
     with _ended_by_signals():
         module = importlib.import_module(f".{entry.module}", __package__)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, context_settings=dict(entry.settings), cls=WithColumns)(getattr(module, entry.function))
+    kind = type("WithColumns", (WithColumns,), {"within": entry.within})
+    alone.command(name, context_settings=dict(entry.settings), cls=kind)(getattr(module, entry.function))
     return typer.main.get_command(alone)
 
 
@@ -171,6 +195,87 @@ def _ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+#: How a wrong value of an option or an argument is told.
+_INVALID = re.compile(r"Invalid value for '?([^':]+)'?: (.*)")
+
+
+class OneLineErrors(TyperGroup):
+    """Turns every error into one line on stderr and an exit code."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """As of any group; words that are none of its options are an error of one line, too."""
+        try:
+            return super().make_context(*args, **more)
+        except typer.TyperException as error:
+            if _tell_usage(error):
+                sys.exit(2)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        say_all_anew()
+        try:
+            return super().invoke(ctx)
+        except StripewiseError as error:
+            say(f"stripewise: {_one_line(error)}")
+            raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                # The reader of our output went away; say nothing more, not even at exit.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(1) from error
+            say(f"stripewise: {_what_failed(error)}")
+            raise typer.Exit(1) from error
+        except MemoryError as error:
+            say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as error:
+            number = error.number if isinstance(error, Terminated) else signal.SIGINT
+            stands = [printable(note) for note in getattr(error, "__notes__", ())]
+            say(": ".join(["stripewise", "; ".join([ENDED_BY[number], *stands])]))
+            raise typer.Exit(128 + number) from error
+        except typer.TyperException as error:
+            if _tell_usage(error):
+                raise typer.Exit(2) from error
+            raise
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("STRIPEWISE_DEBUG"):
+                raise
+            say(f"stripewise: internal error {type(error).__name__}: {_one_line(error)}; STRIPEWISE_DEBUG=1 shows more")
+            raise typer.Exit(1) from error
+
+
+def _tell_usage(error: typer.TyperException) -> bool:
+    """Says what is wrong with the words of a command, in one line; False for what asks for help."""
+    context = getattr(error, "ctx", None)
+    if error.exit_code != 2 or context is None or not (message := error.format_message().rstrip(".")):
+        return False
+    if "\n" in message:
+        # A help, of a group without a verb.
+        return False
+    found = _INVALID.fullmatch(message)
+    said = found[1] + ": " + found[2][:1].lower() + found[2][1:] if found else message[0].lower() + message[1:]
+    say(f"stripewise: {said}{' ' if said.endswith('?') else '; '}see '{context.command_path} --help'")
+    return True
+
+
+def _what_failed(error: OSError) -> str:
+    """An error of the operating system, with what it is about and what helps."""
+    said = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename}: {said}; check the path and its permissions"
+    try:
+        os.getcwd()
+    except OSError:
+        return f"the working directory: {said}; it is gone or closed to you: go into one that is there"
+    return f"{said}; check the paths given and their permissions"
+
+
+def _one_line(error: BaseException) -> str:
+    return "".join(char if char.isprintable() else " " for char in str(error))
 
 
 class _Root(OneLineErrors, Verbs):

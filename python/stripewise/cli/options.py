@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from ..limits import Limits
 from ..units import parse_size
 
@@ -93,7 +94,10 @@ class MoverOptions:
     @property
     def limits(self) -> Limits:
         """The same as numbers. Raises UsageError for a bad one."""
-        return Limits(0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth"), self.max_slowdown)
+        rate = 0 if self.bandwidth is None else parse_size(self.bandwidth, "--bandwidth")
+        if self.bandwidth is not None and not rate:
+            raise UsageError("--bandwidth: 0 would move nothing; give at least 1, or leave it out for no limit")
+        return Limits(rate, self.max_slowdown)
 
     def words(self) -> list[str]:
         """The same on the command line of another mover. Raises UsageError for a bad one."""

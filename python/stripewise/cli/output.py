@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, everything else on stderr, one line per error, no traceback.
+"""How the command line speaks: results on stdout, everything else on stderr (its end, and errors: `main.py`).
 
 Exit codes: 0 ok, 1 failed, 2 usage. A verb that finds all as it is asked for says so and ends with 0; a name that leads
 to nothing is a failure, for it may be mistyped. A verb prints JSON with --json, tables and sentences without.
@@ -7,13 +7,10 @@ to nothing is a failure, for it may be mistyped. A verb prints JSON with --json,
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
-import os
 import re
 import shutil
-import signal
 import sys
 import textwrap
 import threading
@@ -23,11 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from ..errors import StripewiseError, Terminated, UsageError
 from ..files.spelling import is_byte, spelled
-from ..layout import Region, Stripes
+from ..layout import Region, Stripes, is_rotation
 from ..units import exact_size
 from .signals import ENDED_BY
 from .tables import Table
@@ -67,6 +62,11 @@ class Results:
 def stdout() -> Results:
     """The place for results."""
     return Results()
+
+
+def say_all_anew() -> None:
+    """A new verb begins: what `say_once` has said it says again."""
+    _SAID.clear()
 
 
 def say(text: str) -> None:
@@ -229,7 +229,7 @@ def _rows(regions: Iterable[Region], size: int | None) -> Iterator[_Row]:
     """
     alike: list[list[Region]] = []
     for region in regions:
-        if alike and _is_rotation(alike[-1][0].stripes, region.stripes):
+        if alike and is_rotation(alike[-1][0].stripes, region.stripes):
             alike[-1].append(region)
         else:
             alike.append([region])
@@ -297,7 +297,7 @@ def regions_counted(regions: Sequence[Region], size: int) -> tuple[int, int]:
     behind = list(regions[held:])
     if held:
         last = regions[held - 1].stripes
-        behind = list(itertools.dropwhile(lambda region: _is_rotation(last, region.stripes), behind))
+        behind = list(itertools.dropwhile(lambda region: is_rotation(last, region.stripes), behind))
     return held, len(behind)
 
 
@@ -305,15 +305,6 @@ def regions_text(regions: Sequence[Region], size: int) -> str:
     """How many regions a file of `size` bytes has, as `regions_counted` counts them."""
     held, growth = regions_counted(regions, size)
     return f"{held:,} region(s)" + (f", and {growth:,} for growth" if growth else "")
-
-
-def _is_rotation(one: Stripes, other: Stripes) -> bool:
-    if one == other:
-        return True
-    if len(one) != len(other) or other[0] not in one:
-        return False
-    at = one.index(other[0])
-    return one[at:] + one[:at] == other
 
 
 def shown(value: float | None, digits: int = 1) -> str:
@@ -410,59 +401,12 @@ def moves_ended(
 
 @contextlib.contextmanager
 def standing(text: Callable[[], str]) -> Iterator[None]:
-    """Where a signal ends the body, the line that says so goes on with what is done and what stands."""
+    """Where a signal ends the body, the line that says so goes on with what is done and what stands, as the innermost
+    of these tells it.
+    """
     try:
         yield
     except KeyboardInterrupt as error:
-        error.add_note(text())
+        if not getattr(error, "__notes__", ()):
+            error.add_note(text())
         raise
-
-
-class OneLineErrors(TyperGroup):
-    """Turns every error into one line on stderr and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        _SAID.clear()
-        try:
-            return super().invoke(ctx)
-        except StripewiseError as error:
-            say(f"stripewise: {_one_line(error)}")
-            raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                # The reader of our output went away; say nothing more, not even at exit.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                raise typer.Exit(1) from error
-            say(f"stripewise: {_what_failed(error)}")
-            raise typer.Exit(1) from error
-        except MemoryError as error:
-            say("stripewise: out of memory; plan fewer files with --file or use a larger --region-size")
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt as error:
-            number = error.number if isinstance(error, Terminated) else signal.SIGINT
-            stands = [printable(note) for note in getattr(error, "__notes__", ())]
-            say(": ".join(["stripewise", "; ".join([ENDED_BY[number], *stands])]))
-            raise typer.Exit(128 + number) from error
-        except (typer.Exit, typer.Abort, typer.TyperException):
-            raise
-        except Exception as error:
-            if os.environ.get("STRIPEWISE_DEBUG"):
-                raise
-            say(f"stripewise: internal error {type(error).__name__}: {_one_line(error)}; STRIPEWISE_DEBUG=1 shows more")
-            raise typer.Exit(1) from error
-
-
-def _what_failed(error: OSError) -> str:
-    """An error of the operating system, with what it is about and what helps."""
-    said = error.strerror or str(error)
-    if error.filename is not None:
-        return f"{error.filename}: {said}; check the path and its permissions"
-    try:
-        os.getcwd()
-    except OSError:
-        return f"the working directory: {said}; it is gone or closed to you: go into one that is there"
-    return f"{said}; check the paths given and their permissions"
-
-
-def _one_line(error: BaseException) -> str:
-    return "".join(char if char.isprintable() else " " for char in str(error))

@@ -34,7 +34,7 @@ from ..workload.layouts import read_layouts
 from ..workload.trace import run_end
 from .arguments import flattened
 from .options import JsonOption, names_completed
-from .output import print_json, printable, progress, say, say_partial, shown, stdout, table, wrapped
+from .output import print_json, printable, progress, say, say_partial, shown, stdout, table, targets_text, wrapped
 from .plan.options import (
     FileOptions,
     SearchOptions,
@@ -235,7 +235,11 @@ def _with_io(outcomes: Sequence[Outcome], workload: Workload, cluster: Cluster) 
         plan = outcome.plan
         cycles = [region.stripes for file in plan.files for region in file.regions]
         cycles += [move.stripes for migration in plan.migrations for move in migration.moves]
-        if not {name for cycle in cycles for name, _ in cycle} <= active:
+        if gone := {name for cycle in cycles for name, _ in cycle} - active:
+            say(
+                f"stripewise: {printable(outcome.name)}: names {targets_text(gone)}, where {cluster.source} takes no "
+                f"new data, so it cannot be applied, and its I/O seconds are not told; plan anew"
+            )
             return outcome
         (run,) = trials.run(plan)
         return replace(outcome, io_s=trials.in_flight_s(plan), run_s=run.seconds)

@@ -20,6 +20,8 @@ class Verb:
     module: str
     function: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Verbs of one more word, each a subject of its own within this one's.
+    within: Mapping[str, Verb] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ TABLE: dict[str, Verb | Group] = {
     "import": Verb("run.importing", "import_"),
     "show": Verb("plan.show", "show"),
     "patterns": Verb("pattern.patterns", "patterns"),
-    "replicate": Verb("replicate", "replicate"),
+    "replicate": Verb("copies.replicate", "replicate"),
+    "engine": Verb("engine.engine", "engine"),
     "files": Verb("run.files", "files"),
     "plan": Verb("plan.plan", "plan"),
     "apply": Verb("moving.apply", "apply"),
@@ -100,7 +103,7 @@ TABLE: dict[str, Verb | Group] = {
         {"rm": "to remove a file: stripewise run --store STORE -- rm FILE"},
     ),
     "calibrate": Verb("calibrate", "calibrate"),
-    "model": Verb("model.model", "model"),
+    "model": Verb("model.model", "model", within={"engine": Verb("model.engine", "engine")}),
     "simulate": Verb("simulate", "simulate"),
     "swd": Group(
         "Simulate shingled write disks: schemes, traces, track maps.",

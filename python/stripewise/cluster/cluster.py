@@ -132,6 +132,11 @@ class Cluster:
         return tuple(target for target in self.targets if target.is_active)
 
     @cached_property
+    def holding(self) -> tuple[Target, ...]:
+        """Targets that files may lie on, in order: active ones and those that are being drained."""
+        return tuple(target for target in self.targets if target.state != "removed")
+
+    @cached_property
     def hservers(self) -> tuple[Target, ...]:
         """Active targets that are not SSDs, in order."""
         return tuple(target for target in self.active if not target.is_ssd)
@@ -247,14 +252,16 @@ def _target(fields: Fields, source: Path, lacks_figures: NameTest) -> Target:
         raise fields.error("path", "holds a NUL character", "give a directory")
     # normpath, not resolve: a symbolic link stays what the user wrote.
     absolute = Path(os.path.normpath(os.path.join(os.path.abspath(source.parent), path)))
-    kind = fields.choice("kind", KINDS, default="dir")
+    kind, klass = fields.choice("kind", KINDS, default="dir"), fields.choice("class", CLASSES)
+    capacity_bytes = fields.integer("capacity_bytes", 0, 2**62, default=0)
+    # What is wrong with the rest is told before figures that only a measurement gives.
     figures = _figures(fields, source, kind == "dir" and lacks_figures(name))
     return Target(
         name=name,
-        klass=fields.choice("class", CLASSES),
+        klass=klass,
         kind=kind,
         path=absolute,
-        capacity_bytes=fields.integer("capacity_bytes", 0, 2**62, default=0),
+        capacity_bytes=capacity_bytes,
         startup_read_s=figures["startup_read_s"],
         startup_write_s=figures["startup_write_s"],
         per_byte_read_s=figures["per_byte_read_s"],

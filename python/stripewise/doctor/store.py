@@ -27,6 +27,7 @@ from ..store.room import (
     room_bytes,
     small_targets,
 )
+from ..store.store import without_files
 from ..units import format_size, quoted
 from .finding import Examined, Finding, bad, note, ok
 
@@ -53,9 +54,12 @@ def store_is_readable(examined: Examined) -> Iterator[Finding]:
         ("files", os.W_OK | os.X_OK, "give this user permission, or files can be read at most"),
         (RUN_DIR, os.W_OK | os.X_OK, "give this user permission: every program leaves its slot there"),
     ):
-        if not os.access(config.root / part, mode):
+        if part == "files" and (wrong := without_files(config.root)):
+            what, _, cure = wrong.partition("; ")
+            yield bad(what, cure)
+        elif not os.access(config.root / part, mode):
             yield bad(f"{config.root / part} is missing or not permitted", cure)
-    yield ok(f"{config.root}: {len(config.cluster.targets)} target(s), {len(config.rules)} rule(s)")
+    yield ok(f"{config.root}: {len(config.cluster.holding)} target(s), {len(config.rules)} rule(s)")
 
 
 def no_other_machine_has_it(examined: Examined) -> Iterator[Finding]:

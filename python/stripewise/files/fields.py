@@ -25,6 +25,10 @@ from .parts import read_part
 SETTINGS_BYTES_MAX = 1 << 20
 _MISSING: Any = object()
 
+#: So alike (ratio of difflib) is a key to a known one that it is taken for a slip of; at 0.6, the default there, phase
+#: would be one of alpha.
+NEAR = 0.65
+
 
 def read_json(path: Path, raises: type[StripewiseError], what: str, store: Path | None = None) -> Any:
     """The JSON value in `path`, or `raises` with what is wrong; `what` is what should be there.
@@ -138,7 +142,7 @@ class Fields:
         """Refuses keys that are not in `known`, with the nearest known one as the cure."""
         for key in self.data:
             if key not in known:
-                near = difflib.get_close_matches(str(key), sorted(known), 1)
+                near = difflib.get_close_matches(str(key), sorted(known), 1, NEAR)
                 cure = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(sorted(known))}"
                 raise self.error(str(key), "is not a known key", cure)
 

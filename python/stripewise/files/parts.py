@@ -331,11 +331,18 @@ def _keep_owner(handle: int, at: int, last: str, owner: int) -> None:
 
 
 def check_output(path: Path, flag: str = "-o") -> None:
-    """UsageError when no file can be written under this name, or something of a store is there."""
+    """UsageError when no file can be written under this name, or something of a store is there.
+
+    What is no regular file, a device say, would be replaced by one, and of a link the name and not what it leads to.
+    """
     parent = path.absolute().parent
     if path.is_symlink() and os.readlink(path).startswith(LINK):
         raise UsageError(f"{flag}: {path} is a managed file, which would lose its name; give another name")
-    _check_outside(parent, path, flag)
+    if path.is_symlink():
+        raise UsageError(f"{flag}: {path} is a link, which would be replaced; give the name that it leads to")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(f"{flag}: {path} is no regular file, and would be replaced by one; give another name")
+    check_outside(parent, path, flag)
     if path.is_dir() or not parent.is_dir():
         raise UsageError(f"{flag}: {path} cannot be a file there; give the name of a file in an existing directory")
     _check_writable(parent, flag, "a file in another directory")
@@ -345,13 +352,13 @@ def check_output_directory(path: Path, flag: str = "-o") -> None:
     """UsageError when no file can be written into this directory, which need not exist."""
     place = path.absolute()
     there = next(each for each in (place, *place.parents) if os.path.lexists(each))
-    _check_outside(there, path, flag)
+    check_outside(there, path, flag)
     if not there.is_dir():
         raise UsageError(f"{flag}: {path} cannot be a directory, for {there} is none; give another name")
     _check_writable(there, flag, "another directory")
 
 
-def _check_outside(directory: Path, path: Path, flag: str) -> None:
+def check_outside(directory: Path, path: Path, flag: str) -> None:
     """UsageError where a directory is a store's or a target's, or lies in one: what is there is the store's alone."""
     real = Path(os.path.realpath(directory))
     for each in (real, *real.parents):

@@ -141,10 +141,10 @@ def load_of(asked: Asked, cluster: Cluster, on: Sequence[Target] | None = None) 
 
 
 def bytes_by_server(asked: Asked, cluster: Cluster) -> npt.NDArray[np.float64] | None:
-    """What the requests move of each active server; None where it is not known how they lie."""
+    """What the requests move of each server of `Cluster.holding`; None where it is not known how they lie."""
     if not is_laid(asked, cluster):
         return None
-    moved = np.zeros(len(cluster.active))
+    moved = np.zeros(len(cluster.holding))
     for row, target, size, _ in _pieces(asked, cluster):
         moved += np.bincount(target, weights=size * asked.count[row], minlength=len(moved))
     return moved
@@ -155,7 +155,7 @@ def is_on_ssds(asked: Asked, cluster: Cluster) -> bool:
     lies = bytes_by_server(asked, cluster)
     if lies is None:
         return False
-    on_ssds = sum(float(lies[cluster.active.index(each)]) for each in cluster.sservers)
+    on_ssds = sum(float(lies[cluster.holding.index(each)]) for each in cluster.sservers)
     return on_ssds >= choices.THERE * float(lies.sum())
 
 
@@ -164,7 +164,7 @@ def is_laid(asked: Asked, cluster: Cluster) -> bool:
     if asked.places is None or len(asked.places.layout.regions) > LAID_REGIONS_MAX:
         return False
     used = {name for region in asked.places.layout.regions for name, _ in region.stripes}
-    return used <= {each.name for each in cluster.active}
+    return used <= {each.name for each in cluster.holding}
 
 
 def _figures(servers: Sequence[Target], write: bool) -> tuple[Seconds1D, Seconds1D, Seconds1D]:
@@ -177,7 +177,7 @@ def _figures(servers: Sequence[Target], write: bool) -> tuple[Seconds1D, Seconds
 def _as_dealt(asked: Asked, cluster: Cluster, on: Sequence[Target] | None) -> Load:
     servers = list(cluster.active if on is None else on)
     stripe, count = STRIPE_FALLBACK_BYTES, len(servers)
-    busy = np.zeros(len(cluster.active))
+    busy = np.zeros(len(cluster.holding))
     alone = np.zeros(asked.ranks)
     for write in (False, True):
         chosen = asked.write == write
@@ -189,7 +189,7 @@ def _as_dealt(asked: Asked, cluster: Cluster, on: Sequence[Target] | None) -> Lo
         pieces = float((np.minimum(-(-size // stripe), count) * times).sum())
         work = (pieces / count * startup + float((size * times).sum()) / count * per_byte) / channels
         for server, seconds in zip(servers, work.tolist(), strict=True):
-            busy[cluster.active.index(server)] += seconds
+            busy[cluster.holding.index(server)] += seconds
         largest = np.minimum(size, -(-size // (stripe * count)) * stripe)
         own = startup.max() + largest * per_byte.max()
         alone += np.bincount(asked.rank[chosen], weights=own * times, minlength=asked.ranks)
@@ -198,11 +198,11 @@ def _as_dealt(asked: Asked, cluster: Cluster, on: Sequence[Target] | None) -> Lo
 
 def _as_laid(asked: Asked, cluster: Cluster) -> Load:
     """Of requests whose places are known."""
-    busy = np.zeros(len(cluster.active))
+    busy = np.zeros(len(cluster.holding))
     alone = np.zeros(asked.ranks)
     for write in (False, True):
         part = asked.of(asked.write == write)
-        startup, per_byte, channels = _figures(cluster.active, write)
+        startup, per_byte, channels = _figures(cluster.holding, write)
         own = np.zeros(len(part.size))
         for row, target, moved, accesses in _pieces(part, cluster):
             seconds = accesses * startup[target] + moved * per_byte[target]
@@ -214,11 +214,11 @@ def _as_laid(asked: Asked, cluster: Cluster) -> Load:
 
 def _joined_as_laid(asked: Asked, made_of: Asked, cluster: Cluster) -> Load:
     """Of requests that were joined: a server has as many bytes of them as before, and no more pieces than they are."""
-    busy = np.zeros(len(cluster.active))
+    busy = np.zeros(len(cluster.holding))
     alone = np.zeros(asked.ranks)
     for write in (False, True):
         part, before = asked.of(asked.write == write), made_of.of(made_of.write == write)
-        startup, per_byte, channels = _figures(cluster.active, write)
+        startup, per_byte, channels = _figures(cluster.holding, write)
         pieces, moved = np.zeros(len(busy)), np.zeros(len(busy))
         for row, target, size, accesses in _pieces(before, cluster):
             pieces += np.bincount(target, weights=accesses * before.count[row], minlength=len(busy))
@@ -233,7 +233,7 @@ def _joined_as_laid(asked: Asked, made_of: Asked, cluster: Cluster) -> Load:
 
 def _pieces(asked: Asked, cluster: Cluster) -> Iterator[tuple[Bytes, Bytes, Bytes, Bytes]]:
     assert asked.places is not None
-    names = [each.name for each in cluster.active]
+    names = [each.name for each in cluster.holding]
     return dealt(asked.places.layout, names, asked.places.offset, asked.size)
 
 
@@ -243,7 +243,7 @@ def why_quicker(cluster: Cluster, store: str | None) -> str:
     """
     if str(cluster.source) != store:
         return "memory or read-ahead served it, or its devices are faster than these"
-    if all(target.kind == "emulated" for target in cluster.active):
+    if all(target.kind == "emulated" for target in cluster.holding):
         return "accesses went on where others ended"
     return "memory or read-ahead served it"
 

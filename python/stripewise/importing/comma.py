@@ -7,6 +7,7 @@ line that is wrong is named.
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -80,7 +81,9 @@ class _Table:
         cure = "write the header as in docs/traces/importing.md"
         for name in self.header:
             if name not in known:
-                raise WorkloadError(f"{where}: column {quoted(name)} is not a known one; {cure}")
+                near = difflib.get_close_matches(name, sorted(known), 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+                raise WorkloadError(f"{where}: column {quoted(name)} is not a known one; {hint}")
             if self.header.count(name) > 1:
                 raise WorkloadError(f"{where}: column {quoted(name)} stands twice; {cure}")
         for choice in (("op",), ("file", "file_id"), ("offset",), ("done", "requested", "size"), _units("start")):

@@ -193,6 +193,6 @@ def _ways_round(store: Store) -> str:
     root = quoted(store.root)
     return (
         "Remove other files. Where this one takes the room, take it out with 'stripewise store export' and back with "
-        "'stripewise store adopt --layout', or add a target: 'stripewise store add "
-        f"{root} NAME --path DIR'"
+        "'stripewise store adopt --layout FILE', a JSON file as docs/formats.md has it, or add a "
+        f"target: 'stripewise store add {root} NAME --path DIR'"
     )

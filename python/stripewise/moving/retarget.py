@@ -39,15 +39,6 @@ IDENTITY = "stripewise-target"
 Say = Callable[[str], None]
 
 
-def target_named(store: Store, name: str) -> Target:
-    """The target of a store. Raises StoreError naming those there are."""
-    for target in store.config.cluster.targets:
-        if target.name == name and target.state != "removed":
-            return target
-    known = ", ".join(t.name for t in store.config.cluster.targets if t.state != "removed")
-    raise StoreError(f"{store.config.path}: has no target '{name}'; it has {known}")
-
-
 def is_removed(store: Store, name: str) -> bool:
     """Whether a target of this name was taken out of the store."""
     return any(target.name == name and target.state == "removed" for target in store.config.cluster.targets)
@@ -110,7 +101,7 @@ def take_back(session: MoverSession, name: str) -> Store | None:
 
     The session is the store's, so that no drain goes on meanwhile.
     """
-    target = target_named(session.store, name)
+    target = session.store.config.target(name)
     if target.is_active:
         return None
     put_back(session.store, name)
@@ -146,16 +137,18 @@ def drain(session: MoverSession, name: str, say: Say, patience_s: float, wait_fo
         return _ended(session, swept)
     while not session.stopped:
         before = swept.moved_bytes
+        # Looked at before the pass, which does not see what a program makes meanwhile, and may be the last one.
+        stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
         swept.left = _pass(session, _off(store, name), swept, name)
         if session.stopped:
             # Objects of the file that was under way lie there still, and its layout names them.
             break
         held = _held(store, name)
         if held and not swept.left:
+            _end_moves(session, name)
             # Unlinked files hold theirs until nobody has them open.
             collect(store, False, 0, None)
             held = _held(store, name)
-        stale = sorted(p["pid"] for p in store.programs() if p["is_stale"])
         strays = bool(held and not swept.left)
         if strays:
             purge = command_line(["stripewise", "store", "fsck", str(store.root), "--repair", "--purge"])
@@ -254,7 +247,9 @@ def _pass(
         try:
             layout = store.layout(file.id)
         except StoreError as error:
-            left.append(f"{file.path or file.id}: {error}")
+            # One that its program has removed meanwhile lies nowhere.
+            if _is_there(store, file):
+                left.append(f"{file.path or file.id}: {error}")
             continue
         new = wanted(file, layout)
         if new != layout or new.origin not in (None, layout.origin):
@@ -267,6 +262,8 @@ def _pass(
             rest = sorted(_shown(store, each) for each, *_ in work[number + is_whole :])
             left += [f"{len(rest)} file(s) not moved yet: {rest[0]}{' and others' if rest[1:] else ''}"] * bool(rest)
             break
+        if moved.error and not _is_there(store, file):
+            continue
         if moved.error:
             short = missing_room(store, moved.message, new.regions, file.size)
             left.append(f"{file.path or file.id}: {moved.message}{f'. {short}' if short else ''}")
@@ -277,6 +274,10 @@ def _pass(
             # A file with holes moves less than its size.
             swept.cleared_bytes += min(held, moved.moved_bytes)
     return left
+
+
+def _is_there(store: Store, file: StoredFile) -> bool:
+    return os.path.lexists(store.root / "files" / file.id)
 
 
 def _shown(store: Store, file: StoredFile) -> str:
@@ -309,6 +310,18 @@ def _held(store: Store, name: str) -> int:
     return int(_device(store, name)["files"] or 0)
 
 
+def _end_moves(session: MoverSession, name: str) -> None:
+    """Ends what a killed mover left half done of files that lie off the target but for objects that it would have
+    removed.
+    """
+    store = session.store
+    there = {each.partition(".")[0] for each in os.listdir(store.config.target(name).path)}
+    for file in store.files():
+        if file.id in there:
+            with contextlib.suppress(StoreError, LayoutError):
+                session.move(file.path, file.id, store.layout(file.id), 0, file.size)
+
+
 def _away(store: Store, name: str) -> str:
     """Why a target's directory is not the store's; empty where it is."""
     return str(_device(store, name).get("away") or "")
@@ -331,7 +344,7 @@ def remove(store: Store, name: str, wait_for_programs: bool = True) -> tuple[Sto
     the directory gets another name first, so that a program that began before can put nothing there any more: its
     new files on this target fail with an error.
     """
-    target = target_named(store, name)
+    target = store.config.target(name)
     away = _away(store, name)
     if not wait_for_programs and not away:
         return _remove_renamed(store, name, target.path)
@@ -349,7 +362,7 @@ def _drained_path(path: Path) -> Path:
 
 def put_back(store: Store, name: str) -> None:
     """Undoes what a removal that was killed has done to a target's directory; that of another store stays."""
-    path = Path(target_named(store, name).path)
+    path = Path(store.config.target(name).path)
     if path.exists():
         return
     try:
@@ -447,7 +460,7 @@ def model_for(store: Store, klass: str | None, like: str | None) -> Target | Non
     its own.
     """
     if like is not None:
-        return target_named(store, like)
+        return store.config.target(like)
     active = store.config.cluster.active
     if any(target.kind != "emulated" for target in active):
         return None

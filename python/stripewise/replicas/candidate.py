@@ -17,6 +17,8 @@ VERSION = 1
 STANDS = ("stands",)
 #: The last reason of a replica of the run at hand that need not be made.
 STANDS_ALREADY = "stands already"
+#: The same where it is to be made anew.
+STANDS_STALE = "stands, but writes have left it stale in part: it is made anew"
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ class ReplicaSet:
     #: Bytes read of the file since, over the file's size.
     age: float = 0.0
     is_stored: bool = False
+    #: Whether writes have left its file's copies stale in part: they are made anew.
+    is_outdated: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:

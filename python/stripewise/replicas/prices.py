@@ -31,7 +31,7 @@ REPLICA_BASE = 1 << 61
 
 @dataclass(frozen=True)
 class Servers:
-    """The active targets by place: startup (s) and time per byte (s/B), shape (servers, 2) for read and write."""
+    """Targets that hold files, by place: startup (s) and time per byte (s/B), shape (servers, 2) for read and write."""
 
     names: tuple[str, ...]
     startup_s: Float
@@ -47,10 +47,10 @@ class Servers:
     def of(cluster: Cluster) -> Servers:
         """Those of a cluster."""
         return Servers(
-            tuple(each.name for each in cluster.active),
-            np.array([(each.startup_read_s, each.startup_write_s) for each in cluster.active]),
-            np.array([(each.per_byte_read_s, each.per_byte_write_s) for each in cluster.active]),
-            np.array([each.kind == "emulated" for each in cluster.active]),
+            tuple(each.name for each in cluster.holding),
+            np.array([(each.startup_read_s, each.startup_write_s) for each in cluster.holding]),
+            np.array([(each.per_byte_read_s, each.per_byte_write_s) for each in cluster.holding]),
+            np.array([each.kind == "emulated" for each in cluster.holding]),
             cluster.network.establish_s,
             cluster.network.per_byte_s,
             cluster.network.processes_per_node,

@@ -19,7 +19,7 @@ from ..model.radar import RadarFigures, best_servers_per_client
 from ..units import KIB, format_size, time_text
 from . import schemes
 from .accesses import Accesses, Extent
-from .candidate import STANDS_ALREADY, Decision, Refused, ReplicaSet, Room
+from .candidate import STANDS_ALREADY, STANDS_STALE, Decision, Refused, ReplicaSet, Room
 from .decay import Decay, half_life
 from .pdla import PARTS_MAX
 from .setting import Chosen, Setting, shared
@@ -223,15 +223,16 @@ def _aged(stored: ReplicaSet, extents: Mapping[str, Extent]) -> ReplicaSet:
 
 
 def _standing(new: ReplicaSet, stored: Sequence[ReplicaSet]) -> ReplicaSet:
-    """A set of the run; where it stands already, as it stands, with nothing to build.
+    """A set of the run; where it stands already, as it stands, with nothing to build unless it is stale.
 
     Copies to which writes do something else are made anew.
     """
     for each in stored:
         if each.key == new.key and _on_write(each) == _on_write(new):
             candidates = tuple(
-                replace(one, layout=old.layout, space_bytes=old.space_bytes, scheme=old.scheme, build_s=0.0,
-                        reasons=(*one.reasons, STANDS_ALREADY))
+                replace(one, layout=old.layout, space_bytes=old.space_bytes, scheme=old.scheme,
+                        build_s=one.build_s if each.is_outdated else 0.0,
+                        reasons=(*one.reasons, STANDS_STALE if each.is_outdated else STANDS_ALREADY))
                 for one, old in zip(new.candidates, each.candidates, strict=True)
             )  # fmt: skip
             return replace(new, candidates=candidates, is_stored=True)

@@ -139,7 +139,7 @@ def _run(
 
 def _report(files: Sequence[_File], source: str, cluster: Cluster, settings: Settings) -> dict[str, Any]:
     """The engine's report of these files' requests."""
-    servers = cluster.active
+    servers = cluster.holding
     cycles = Cycles({each.name: number for number, each in enumerate(servers)}, str(cluster.source))
     made = frame(cluster, servers, [(each.name, each.size_bytes) for each in files])
     for each, file in zip(made["files"], files, strict=True):

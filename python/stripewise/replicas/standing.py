@@ -178,6 +178,7 @@ def read_standing(store: Store) -> Standing:
         file = place_of(each.file)
         if file in copies and file not in done and copies[file].replicas == replicas[file]:
             found.append(each)
+    found = [replace(each, is_outdated=copies[place_of(each.file)].stale_bytes > 0) for each in found]
     return Standing(tuple(found), tuple(str(each) for each in taken), {p: c.container for p, c in copies.items()})
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import native
 from ..errors import StripewiseError, UsageError, WorkloadError
 from ..files.fields import Fields, read_json
-from ..files.parts import write_durably
+from ..files.parts import check_outside, write_durably
 from ..files.spelling import path_meant
 from ..layout import Layout
 from ..store import Store
@@ -42,6 +42,7 @@ def trace_directory(path: Path) -> Path:
     path = path.absolute()
     if not path.parent.is_dir():
         raise UsageError(f"--trace: {path.parent} is not a directory; create it, or name a new one in a directory")
+    check_outside(path.parent, path, "--trace")
     try:
         path.mkdir(exist_ok=True)
     except FileExistsError as error:

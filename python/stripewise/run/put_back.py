@@ -11,17 +11,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import StripewiseError
+from ..errors import StoreError, StripewiseError
+from ..files.parts import locked_part
 from ..files.spelling import path_meant
 from ..layout import GIVEN, OWN, Layout, target_bytes
+from ..moving.mover_status import check_idle
 from ..moving.plan_applier import Wanted, lay_out
+from ..moving.trial import cut_short, former_layouts, made_by_trial, settle
 from ..plan import Expected, FilePlan, Plan, write_plan
 from ..plan.document import RegionPlan
+from ..signals import go_on_unless
 from ..store import Store
+from ..store.config import TUNE_LOCK
 from ..store.globs import matches
-from ..store.room import is_given
+from ..store.room import is_given, own_layout, room_bytes
 from ..units import command_line
 from .shown import Shown
+from .traces_place import remove_left
 
 #: Where each file lay, by path.
 Before = Mapping[str, Layout]
@@ -30,19 +36,68 @@ Before = Mapping[str, Layout]
 def put_back(store: Store, before: Before, show: Shown) -> int | None:
     """Lays out the files that are there as they were; the signal that ended it, if one did."""
     sizes = {file.spelled: file.size for file in store.files() if file.spelled in before}
-    there = [
-        Wanted(path, identity, layout.regions, sizes.get(path, 0), _origin(store, layout))
-        for path, layout in before.items()
-        if (identity := store.resolve(path)) is not None
-    ]
+    there: dict[str, Wanted] = {}
+    for path, layout in before.items():
+        # A file may be noted by several names.
+        if (identity := store.resolve(path)) is not None and identity not in there:
+            there[identity] = Wanted(path, identity, layout.regions, sizes.get(path, 0), _origin(store, layout))
     with show.working("moving") as step:
-        return lay_out(store, there, progress=step, verb="tune").signal
+        return lay_out(store, list(there.values()), progress=step, verb="tune").signal
 
 
 def _origin(store: Store, layout: Layout) -> str:
     """Whose layout it was; of one from before that was kept, by its regions."""
     template = store.config.layout(store.config.default_layout)
     return layout.origin or (GIVEN if is_given(layout, template) else OWN)
+
+
+def put_back_killed(store: Store, show: Shown) -> tuple[int, str]:
+    """Puts the files of a killed tune back to where they lay before it, those that its runs made as new files lie, and
+    removes its traces; how many files that were, and why another one could not move. Those whose former layout was not
+    noted stay, and are told as before. Raises StoreError where none can move now.
+    """
+    if not cut_short(store.root):
+        return 0, ""
+    remove_left()
+    try:
+        with locked_part(store.root, TUNE_LOCK, wait=False):
+            check_idle(store.root)
+            before = former_layouts(store.root, [each.name for each in store.config.cluster.active])
+            made = [path for path in made_by_trial(store.root) if path not in before]
+            before |= {path: layout for path in made if (layout := _as_new(store, path)) is not None}
+            done, why_not = _each_put_back(store, before, show)
+    except StripewiseError:
+        raise
+    except BlockingIOError as error:
+        raise StoreError(f"{store.root}: a tune is at work on this store; wait until it ends") from error
+    except OSError as error:
+        raise StoreError(f"{store.root / TUNE_LOCK}: {error.strerror}; remove it where nothing tunes here") from error
+    gone = {path for path in made if path not in before}
+    settle(store.root, {*done, *gone})
+    return len({store.resolve(path) for path in done} - {None}), why_not
+
+
+def _each_put_back(store: Store, before: Before, show: Shown) -> tuple[set[str], str]:
+    """All of them at once, or else one by one: the paths of those that lie there now, and why another one does not."""
+    try:
+        go_on_unless(put_back(store, before, show))
+        return set(before), ""
+    except StripewiseError:
+        done, why_not = set(), ""
+    for path, layout in before.items():
+        try:
+            go_on_unless(put_back(store, {path: layout}, show))
+            done.add(path)
+        except StripewiseError as error:
+            why_not = why_not or str(error)
+    return done, why_not
+
+
+def _as_new(store: Store, path: str) -> Layout | None:
+    """How a file would lie that a program made now; None where there is none of that name."""
+    if (identity := store.resolve(path)) is None:
+        return None
+    return own_layout(store, room_bytes(store), identity)
 
 
 def put_back_or_tell(store: Store, before: Before, applied: Plan, show: Shown) -> None:

@@ -34,7 +34,9 @@ LINE_BYTES_MAX = 1 << 20
 THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
 SECCOMP = "STRIPEWISE_SECCOMP"
-OURS = ("STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", OFF)
+OURS = (
+    "STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", "STRIPEWISE_ENGINE", OFF,
+)  # fmt: skip
 
 
 #: A shell's exit status for a command that is not found, and for one that cannot be started.
@@ -87,11 +89,13 @@ def environment(
     refuse_rings: bool = False,
     layers: str | None = None,
     plan: int = 0,
+    engine: bool = False,
 ) -> dict[str, str]:
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
 
     `layers` are those that are traced; None: as the user's own STRIPEWISE_TRACE_LAYERS says, or both. `plan` is the
-    number of the kept plan that the run follows; 0: none.
+    number of the kept plan that the run follows; 0: none. With `engine` new files have the stripes that hints of
+    MPI ask for.
 
     A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
     starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe
@@ -116,6 +120,8 @@ def environment(
         made["STRIPEWISE_STORE"] = str(store)
     if plan:
         made["STRIPEWISE_PLAN"] = f"{plan:x}"
+    if engine:
+        made["STRIPEWISE_ENGINE"] = "1"
     if refuse_rings:
         made[SECCOMP] = "1"
     if trace is not None:

@@ -38,11 +38,7 @@ def place_of_traces(keep: Path | None) -> Iterator[Path]:
                             shutil.rmtree(each)
             raise
         return
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError), _held(left) as at:
-            # One that only begins with this name is somebody's own.
-            if stat.S_ISREG(os.stat(MARKER, dir_fd=at, follow_symlinks=False).st_mode):
-                shutil.rmtree(left)
+    remove_left()
     place = Path(tempfile.mkdtemp(prefix=PREFIX))
     with contextlib.ExitStack() as held:
         # Some file systems have no locks: others cannot remove it there either.
@@ -54,6 +50,17 @@ def place_of_traces(keep: Path | None) -> Iterator[Path]:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def remove_left() -> None:
+    """Removes what killed tunes of this user left of their traces."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), _held(left) as at:
+            marker, place = os.stat(MARKER, dir_fd=at, follow_symlinks=False), os.fstat(at)
+            # One that only begins with this name is somebody's own; others can put a marker where they may write.
+            is_own = marker.st_uid == os.geteuid() and not place.st_mode & 0o022
+            if stat.S_ISREG(marker.st_mode) and is_own and os.path.samestat(place, os.lstat(left)):
+                shutil.rmtree(left)
 
 
 @contextlib.contextmanager

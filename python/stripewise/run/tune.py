@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import HungUp, StoreError, StripewiseError, Terminated, WorkloadError
+from ..errors import StoreError, StripewiseError, WorkloadError
 from ..files.parts import locked_part
 from ..files.spelling import path_meant
 from ..layout import Layout, target_bytes
@@ -28,6 +28,7 @@ from ..moving.trial import cure_of, cut_short, end_trial, former_layouts, note_t
 from ..plan import Plan
 from ..plan.application import application_of, is_run_by
 from ..policy import PlanOptions, Policy, plan_by
+from ..signals import go_on_unless
 from ..store import Store, Temporary
 from ..store.config import TUNE_LOCK
 from ..store.globs import escape, matches
@@ -116,9 +117,11 @@ class Tuner:
         self.turns = turns
         self.show = show
         self.keeps_traces = False
-        #: How files of a killed tune lay before it; and whether files lie where somebody wants them by now.
+        #: How files of a killed tune lay before it, what that had noted, and which files have a layout by now that
+        #: somebody wants.
         self.former: dict[str, Layout] = {}
-        self.is_settled = False
+        self.earlier = ""
+        self.settled: set[str] = set()
         self.remarks: list[str] = []
         #: Measured runs whose reads memory served, with the bytes that were read and those that came from devices.
         self.cached: list[tuple[str, int, int]] = []
@@ -147,9 +150,9 @@ class Tuner:
             if killed:
                 self.show.say(f"{killed}; if this tune leaves them there: {cure_of(self.store.root)}")
             self.former = former_layouts(self.store.root, [each.name for each in self.store.config.cluster.active])
-            left, self.is_settled = noted_text(self.store.root) if killed else "", False
+            self.earlier, self.settled = noted_text(self.store.root) if killed else "", set()
             # Where this one ends before it lays anything out, what a killed one left is left still.
-            held.callback(lambda: end_trial(self.store.root, "" if self.is_settled else left))
+            held.callback(lambda: end_trial(self.store.root, self.earlier, self.settled))
             yield
 
     def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
@@ -170,17 +173,21 @@ class Tuner:
                 circle.before[file.path] = self.former.get(file.path) or self.store.layout(identity)
         try:
             done = self._rounds(circle, policies, workload)
-            self.is_settled = True
+            self._settle(circle)
             return done
         except (KeyboardInterrupt, Exception):
             # The files that lay somewhere before this go back there.
             if circle.applied and circle.before:
                 put_back_or_tell(self.store, circle.before, circle.plans[circle.applied], self.show)
-                self.is_settled = True
+                self._settle(circle)
             elif circle.applied:
                 self.show.say(standing(self.store, circle.plans[circle.applied]))
             self._say_left(circle)
             raise
+
+    def _settle(self, circle: _Circle) -> None:
+        """Notes the files that lie where somebody wants them from now on."""
+        self.settled = {*circle.before, *(file.path for plan in circle.plans.values() for file in plan.files)}
 
     def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
         """All measured runs, and what comes of them."""
@@ -251,7 +258,7 @@ class Tuner:
                 back = where_back(self.store, circle.before, baseline.plan)
                 self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: {back}")
             self._apply(circle, baseline.policy)
-            _go_on_unless(put_back(self.store, circle.before, self.show))
+            go_on_unless(put_back(self.store, circle.before, self.show))
             return Tuned(tuple(layouts), None, tuple(self.remarks), same=circle.same)
         planned = {file.path: file for file in fastest.plan.files}
         globs = self._globs(circle, circle.made & set(planned))
@@ -368,7 +375,7 @@ class Tuner:
         note_run(trace, ended)
         after, read_after = self._clocks(), read_from_devices()
         # A program that catches the signal may end well, or with a status of its own.
-        _go_on_unless(signal.SIGINT if ended.heard is None and ended.status == INTERRUPTED else ended.heard)
+        go_on_unless(signal.SIGINT if ended.heard is None and ended.status == INTERRUPTED else ended.heard)
         if ended.status:
             cure = (
                 "make it run under 'stripewise run' first"
@@ -410,7 +417,7 @@ class Tuner:
         """Sets the inputs back, by the user's own command on the store."""
         command = ["/bin/sh", "-c", str(self.turns.reset)]
         ended = runner.run(command, runner.environment(os.environ, self.store.root, None, self.manage, command))
-        _go_on_unless(ended.heard)
+        go_on_unless(ended.heard)
         if ended.status:
             raise StoreError(f"--reset: '{self.turns.reset}' ended with status {ended.status}; it must end with 0")
 
@@ -480,13 +487,8 @@ class Tuner:
         # What ends the moves leaves some files as this plan has them.
         circle.applied = name
         files = tuple(file for file in plan.files if file.path in there)
-        note_trial(self.store.root, self.command, [file.path for file in files], circle.before)
+        paths = [file.path for file in files]
+        note_trial(self.store.root, self.command, paths, circle.before, circle.there, self.earlier)
         with self.show.working("moving") as step:
             applied = apply_plan(self.store, dataclasses.replace(plan, files=files), there, progress=step, verb="tune")
-        _go_on_unless(applied.signal)
-
-
-def _go_on_unless(stopped_by: int | None) -> None:
-    """Passes on the signal that ended a move."""
-    if stopped_by is not None:
-        raise {signal.SIGTERM: Terminated, signal.SIGHUP: HungUp}.get(signal.Signals(stopped_by), KeyboardInterrupt)
+        go_on_unless(applied.signal)

@@ -88,7 +88,8 @@ def _span(key: str, text: str) -> tuple[Value, ...]:
     if low > high:  # type: ignore[operator]
         raise UsageError(f"{_FLAG}: '{key}={text}' goes down; write {key}={high_text}..{low_text}")
     if low <= 0 if step is None else step <= 0:  # type: ignore[operator]
-        raise wrong
+        why = "doubles from 0 on, which leads nowhere" if step is None else "has no step"
+        raise UsageError(f"{_FLAG}: '{key}={text}' {why}; write {key}=a..b with a above 0, or a..b:step")
     values: list[Value] = []
     at: Any = low
     while at <= high:

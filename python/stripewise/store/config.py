@@ -23,7 +23,7 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target, cluster_from_mapping
 from ..cluster.cluster import VERSION, cluster_lines, toml_string
-from ..errors import ClusterError, InUseError, LayoutError, StoreError
+from ..errors import ClusterError, InUseError, LayoutError, StoreError, UsageError
 from ..files.fields import Fields, read_json, read_toml
 from ..files.parts import is_locked, read_part
 from ..layout import Layout, parse_layout, to_indexes, whole_file
@@ -145,6 +145,13 @@ class StoreConfig:
     def managed(self) -> list[str]:
         """The globs of new files that go into the store."""
         return [rule.glob for rule in self.rules if rule.action == "manage"]
+
+    def target(self, name: str) -> Target:
+        """The target of this name. UsageError, with those there are, for one that the store does not have now."""
+        there = self.cluster.holding
+        if found := next((target for target in there if target.name == name), None):
+            return found
+        raise UsageError(f"{self.path}: has no target '{name}'; it has {', '.join(each.name for each in there)}")
 
     def layout(self, name: str) -> Layout:
         """The layout that `name` means."""

@@ -133,7 +133,9 @@ def find(store: Store, conditions: Conditions, problems: list[str]) -> Iterator[
             continue
         if not conditions.copies and is_container(store.root, file.path):
             continue
-        if conditions.size is not None and not conditions.size.holds(file.size):
+        # Of one that is damaged nobody knows the size.
+        is_known = not file.details.get("error")
+        if conditions.size is not None and is_known and not conditions.size.holds(file.size):
             continue
         try:
             if file.details.get("error"):
@@ -170,10 +172,8 @@ def _is_of_age(store: Store, file: StoredFile, changed: tuple[str, int], now: fl
 
 def targets_of(store: Store, names: Iterable[str], classes: Iterable[str]) -> frozenset[str]:
     """The targets that are named or of a class; UsageError for one that is not there."""
-    known = {target.name: target.klass for target in store.config.cluster.targets if target.state != "removed"}
-    chosen = set(names)
-    for name in chosen - known.keys():
-        raise UsageError(f"{store.config.path}: has no target '{name}'; it has {', '.join(known)}")
+    known = {target.name: target.klass for target in store.config.cluster.holding}
+    chosen = {store.config.target(name).name for name in names}
     there = ", ".join(sorted(set(known.values())))
     for klass in classes:
         if klass not in known.values():

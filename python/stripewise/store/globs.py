@@ -62,6 +62,8 @@ def manage_globs(patterns: Iterable[str]) -> list[str]:
     """
     globs = []
     for pattern in patterns:
+        if not pattern:
+            raise StoreError("'' is no path; name a file, a directory or a glob")
         full = _checked(absolute(pattern))
         if os.path.isdir(full):
             globs += _below(full)

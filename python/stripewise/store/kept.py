@@ -21,6 +21,7 @@ from ..layout import Layout, to_indexes
 from ..plan import FilePlan, Plan, RegionPlan, plan_from_json
 from ..plan.application import is_respelled, is_run_by, processes_of
 from ..plan.check import check_plan, undo_drain
+from ..units import command_line
 from .config import KeptPlan, StoreConfig
 from .globs import escape
 from .substitute import on_active
@@ -46,7 +47,15 @@ def read_kept(root: Path, kept: KeptPlan) -> Plan:
     try:
         return plan_from_json(read_json(path, PlanError, "a plan", root), path)
     except PlanError as error:
-        raise PlanError(f"{error}, or keep one anew for {kept.title}, or forget it (store plan rm)") from error
+        raise PlanError(
+            f"{error}, or keep one anew for {kept.title}, or forget it: {rm_command(root, kept)}"
+        ) from error
+
+
+def rm_command(store: Path, kept: KeptPlan) -> str:
+    """The command that forgets a plan, for the shell."""
+    words = ["stripewise", "store", "plan", "rm", str(store), kept.words, "--processes", str(kept.processes)]
+    return command_line([*words, *(["--directory", kept.directory] if kept.directory else [])])
 
 
 def read_followed(config: StoreConfig, kept: KeptPlan) -> Plan:

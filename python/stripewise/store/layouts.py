@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import LayoutError, StoreError, UsageError
+from ..errors import LayoutError, StoreError, StripewiseError, UsageError
 from ..files.fields import read_json
 from ..files.parts import replace_part
 from ..layout import GIVEN, OWN, Layout, Region, Stripes, layout_json, parse_layout, to_indexes
@@ -89,11 +89,15 @@ def cycle_layout(stripes: Stripes, config: StoreConfig, flag: str) -> Layout:
     return Layout((Region(0, round_up(config.region_bytes, cycle), stripes),))
 
 
-def check_active(layout: Layout, config: StoreConfig, source: Path | str) -> None:
-    """LayoutError where a layout names a target that takes no data, or that the store does not have."""
+def check_active(
+    layout: Layout, config: StoreConfig, source: Path | str, unknown: type[StripewiseError] = LayoutError
+) -> None:
+    """LayoutError where a layout names a target that takes no data, an `unknown` error for one that the store lacks."""
     active = {target.name for target in config.cluster.active}
     states = {target.name: target.state for target in config.cluster.targets}
     for name in dict.fromkeys(name for region in layout.regions for name, _ in region.stripes):
         if name not in active:
             what = f"is {states[name]}" if name in states else "is not a target of the store"
-            raise LayoutError(f"{source}: '{name}' {what}; use some of {', '.join(sorted(active))}")
+            raise (LayoutError if name in states else unknown)(
+                f"{source}: '{name}' {what}; use some of {', '.join(sorted(active))}"
+            )

@@ -220,6 +220,7 @@ def check_room(store: Store, wanted: Iterable[tuple[PlacedFile, Layout]]) -> Non
             free = min(free, target.capacity_bytes - held_bytes(target.path))
         if (short := growth[target.name] - free) > 0:
             raise NoSpaceError(
-                f"target {target.name} has no room for this layout: {format_size(short)} short of "
-                f"{format_size(growth[target.name])}; choose narrower stripes there, other targets or fewer files"
+                f"target {target.name} has no room for this layout: {format_size(growth[target.name])} more would lie "
+                f"there, {format_size(short)} more than is free; choose narrower stripes there, other targets, fewer "
+                f"files, or a region of its own for the end of a file, which the last region goes on to"
             )

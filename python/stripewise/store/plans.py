@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -182,6 +182,15 @@ def that_name(config: StoreConfig, target: str) -> list[KeptPlan]:
             if target in targets_named(read_kept(config.root, kept)):
                 found.append(kept)
     return found
+
+
+def unreadable(config: StoreConfig) -> Iterator[str]:
+    """Why kept plans that cannot be read cannot, each with the ways out."""
+    for kept in config.plans:
+        try:
+            read_kept(config.root, kept)
+        except PlanError as error:
+            yield str(error)
 
 
 def suspended(config: StoreConfig, kept: KeptPlan) -> str:

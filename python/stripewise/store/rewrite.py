@@ -189,6 +189,9 @@ def put_back_compiled(root: Path) -> str:
                 return ""
             with locked_at(at, CONFIG_LOCK, owner):
                 return _put_back(at, root, owner)
+    except (FileNotFoundError, NotADirectoryError):
+        # No directory, no store: who opens it says so.
+        return ""
     except FileExistsError as error:
         raise StoreError(f"{root / STORE_TOML}: somebody has written it meanwhile; run the same again") from error
     except OSError as error:

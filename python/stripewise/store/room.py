@@ -13,7 +13,7 @@ from typing import Any
 from .. import native
 from ..cluster import Cluster, Target
 from ..files.parts import is_read_only
-from ..layout import OWN, Layout, Region, Stripes, from_indexes, to_indexes
+from ..layout import OWN, Layout, Region, Stripes, from_indexes, is_rotation, to_indexes
 from ..units import format_size, quoted
 from .store import Store
 
@@ -24,6 +24,8 @@ REPLICA_ENDING = ".repl"
 BLOCK_BYTES = 512
 #: A file that fills such a part of all room, on the targets that new files use, need not be laid out anew.
 FILLS = 0.9
+#: Room is looked at anew once so great a part of the least room of a target may be gone.
+ROOM_CHANGES = 64
 #: A target with a smaller part of the room of the largest is told of.
 SMALL = 0.25
 SMALL_MEANS = (
@@ -169,6 +171,40 @@ def spread(template: Layout, cluster: Cluster, room: Mapping[str, int], identity
     return from_indexes(
         native.call("store_spread", text, rooms, None if identity is None else int(identity, 16)), cluster
     )
+
+
+def own_layout(store: Store, room: Mapping[str, int], identity: str, now: Layout | None = None) -> Layout:
+    """How the file `identity` would lie if it were made now, on targets with so much room: the store's own layout, or
+    of each target what its room allows. One that lies so already, but for which target comes first, stays as it is
+    `now`.
+    """
+    template = store.config.layout(store.config.default_layout)
+    cluster = store.config.cluster
+    # Where targets are alike, nothing is won by who comes first.
+    if spread(template, cluster, room, None).regions == template.regions:
+        return Layout(template.regions, OWN)
+    made = Layout(spread(template, cluster, room, identity).regions, OWN)
+    if now is None or now.origin != OWN or len(made.regions) > 1:
+        return made
+    alike = all(is_rotation(made.regions[0].stripes, region.stripes) for region in now.regions)
+    return now if alike else made
+
+
+class Room:
+    """Room on the targets for files that come in one after another, looked at anew before it may have changed much."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._room: dict[str, int] = {}
+        self._left_bytes = 0
+
+    def before(self, coming_bytes: int) -> Mapping[str, int]:
+        """Bytes that each target can take, before so many more come to all."""
+        self._left_bytes -= coming_bytes
+        if self._left_bytes <= 0:
+            self._room = room_bytes(self._store)
+            self._left_bytes = min((free for free in self._room.values() if free), default=0) // ROOM_CHANGES
+        return self._room
 
 
 def is_default(regions: tuple[Region, ...], template: Layout) -> bool:

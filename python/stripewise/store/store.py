@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,24 @@ FOREIGN_DIGEST = "0" * 64
 def temporary_digest(digest: str) -> str:
     """What stands for "compiled from store.toml and something that is not on disk"; `digest` is that of store.toml."""
     return "0" * 32 + digest[:32]
+
+
+def without_files(root: Path) -> str:
+    """What is wrong, and the cure, where the directory of a store's files is gone; else empty.
+
+    Programs on such a store would make plain files.
+    """
+    wrong = ""
+    try:
+        if not stat.S_ISDIR((root / "files").lstat().st_mode):
+            wrong = "is no directory"
+    except FileNotFoundError:
+        wrong = "is missing"
+    except OSError:
+        # Who may not look leaves it to the library, which says so.
+        pass
+    cure = "without which the store has no file; put it back from a copy of the store"
+    return wrong and f"{root / 'files'}: {wrong}, {cure}"
 
 
 @dataclass(frozen=True)
@@ -67,11 +86,16 @@ def recorded_name(root: Path, identity: str) -> str:
 
 
 class Store:
-    """An existing store. Every constructor call compiles store.toml again if it was edited."""
+    """An existing store. Every constructor call compiles store.toml again if it was edited.
+
+    StoreError for one without its directory of files.
+    """
 
     def __init__(self, root: Path) -> None:
         self.config: StoreConfig = read_store(root)
         self.root = self.config.root
+        if wrong := without_files(self.root):
+            raise StoreError(wrong)
         self.sync()
 
     def sync(self, force: bool = False) -> None:

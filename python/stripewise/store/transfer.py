@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
@@ -13,8 +12,8 @@ from typing import Any, TypeVar
 
 from .. import native
 from ..cluster.described import describes
-from ..errors import InUseError, LayoutError, NoSpaceError, StoreError
-from ..layout import Layout, Region, from_indexes, target_bytes
+from ..errors import InUseError, NoSpaceError, StoreError
+from ..layout import Region, from_indexes, target_bytes
 from ..units import format_size, quoted
 from . import trust
 from .config import check_untuned
@@ -22,7 +21,7 @@ from .copies.build import COPIES_DIR
 from .layouts import named_layout, native_text
 from .moved.places import follow
 from .placed import is_adoptable, is_of_the_kernel, why_unplaced
-from .room import BLOCK_BYTES, room_bytes, spread
+from .room import BLOCK_BYTES, Room, own_layout, room_bytes
 from .store import Store
 
 #: So many targets are named with what a file without room needs there, and what they have.
@@ -90,12 +89,11 @@ def layout_text(store: Store, name: str | None) -> str | None:
     return native_text(named_layout(name, store.config), store.config)
 
 
-def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
-    """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it. A file of this store stays as
-    it is (`was_managed`).
+def adopt(store: Store, path: Path, layout: str | None, lease: bool, room: Room) -> dict[str, Any]:
+    """Makes the plain file at `path` a managed one; `layout` as `layout_text` gives it, None for the store's own, by
+    `room` as new files have it. A file of this store stays as it is (`was_managed`).
 
-    Where the store's own layout (None) has no room for it, it takes of each target what its room allows, as new files
-    do. Raises NoSpaceError with what the file needs and what there is, StoreError for the description of the store.
+    Raises NoSpaceError with what the file needs and what there is, StoreError for the description of the store.
     """
     if describes(path, store.config.cluster):
         raise StoreError(
@@ -106,18 +104,11 @@ def adopt(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str
         raise StoreError(
             f"{path}: lies on no disk, for the kernel makes it up as it is read; copy it, and adopt the copy"
         )
+    given = _by_room(store, path, room) if layout is None else layout
     try:
-        return _adopted(store, path, layout, lease)
+        return dict(native.call("store_adopt", str(store.root), os.path.abspath(path), given, lease))
     except NoSpaceError as error:
-        by_room = _spread(store, path) if layout is None else None
-        with contextlib.suppress(NoSpaceError):
-            if by_room is not None:
-                return _adopted(store, path, by_room, lease)
         raise NoSpaceError(_no_room(store, path, layout, error)) from error
-
-
-def _adopted(store: Store, path: Path, layout: str | None, lease: bool) -> dict[str, Any]:
-    return dict(native.call("store_adopt", str(store.root), os.path.abspath(path), layout, lease))
 
 
 def _regions(store: Store, layout: str | None) -> tuple[Region, ...]:
@@ -126,18 +117,13 @@ def _regions(store: Store, layout: str | None) -> tuple[Region, ...]:
     return from_indexes(json.loads(layout), store.config.cluster).regions
 
 
-def _spread(store: Store, path: Path) -> str | None:
-    """The layout by room in place of the store's own; None where all targets together have too little."""
-    room = room_bytes(store)
-    needed, _ = _sizes(path)
-    active = {target.name for target in store.config.cluster.active}
-    if sum(count for name, count in room.items() if name in active) < needed:
-        return None
-    template = Layout(_regions(store, None))
+def _by_room(store: Store, path: Path, room: Room) -> str | None:
+    """The store's own layout for a file of these bytes; None where it cannot be looked at, which adopting it tells."""
     try:
-        return native_text(spread(template, store.config.cluster, room, "0"), store.config)
-    except LayoutError:
+        coming, _ = _sizes(path)
+    except OSError:
         return None
+    return native_text(own_layout(store, room.before(coming), os.urandom(8).hex()), store.config)
 
 
 def _sizes(path: Path) -> tuple[int, int]:

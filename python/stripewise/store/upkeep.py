@@ -29,6 +29,16 @@ def collect(
     return dict(native.call("store_gc", str(store.root), json.dumps(options)))
 
 
+def lost(store: Store, identities: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """What is gone of files, by id: each as a sentence and its cure, by what is known without reading any. Where the
+    cure is empty it is in the sentence, and the file cannot be read.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for identity, what, cure in native.call("store_lost", str(store.root), list(identities)):
+        found.setdefault(identity, []).append((what, cure))
+    return found
+
+
 def scrub(store: Store, identities: Sequence[str], bytes_per_s: int) -> dict[str, Any]:
     """Compares files (all without `identities`) with their checksums."""
     return dict(native.call("store_scrub", str(store.root), list(identities), bytes_per_s))

@@ -3,13 +3,12 @@
 from .page import Shown, write_page
 from .perfetto import write_perfetto
 from .picture import Picture, picture_of
-from .requests import ViewRequests, check_target, read_requests
+from .requests import ViewRequests, read_requests
 
 __all__ = [
     "Picture",
     "Shown",
     "ViewRequests",
-    "check_target",
     "picture_of",
     "read_requests",
     "write_page",

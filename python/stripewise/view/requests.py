@@ -5,8 +5,6 @@ Unlike policies and the recogniser, pictures show requests at unknown offsets, t
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import native
-from ..errors import UsageError
 from ..workload.columns import checked_columns, codes_of_text, numbers
 from ..workload.copied import replica_of
 from ..workload.counted import Chosen, Touched
@@ -86,19 +83,6 @@ class ViewRequests:
 
     def __len__(self) -> int:
         return len(self.start_ns)
-
-
-def check_target(flag: str, out: Path, trace: Path) -> None:
-    """UsageError where `out` names what must not be replaced: the trace itself, a directory, a device."""
-    inputs = [trace_file(trace), trace_file(trace).with_name("meta.json")]
-    if any(os.path.realpath(out) == os.path.realpath(path) for path in inputs):
-        raise UsageError(f"{flag}: {out} is a part of the trace; give another name")
-    try:
-        found = os.lstat(out)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"{flag}: {out} exists and is not a regular file; give another name")
 
 
 def read_requests(path: Path, files: Chosen = (), progress: Progress | None = None) -> ViewRequests:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import NoRequestsError, WorkloadError
+from ..errors import NoRequestsError, UsageError, WorkloadError
 from ..units import quoted
 from .columns import TEXTS, checked_columns, codes_of_text, numbers
 from .counted import (
@@ -104,7 +104,8 @@ def trace_file(path: Path) -> Path:
         shown = f"'stripewise store layout {quoted(path)}' shows how it lies"
         raise WorkloadError(f"{path}: is a managed file and no trace; {shown}")
     if not path.exists():
-        raise WorkloadError(f"{path}: does not exist; give the directory that 'stripewise collect' wrote")
+        log = "a Darshan log that is there, or " if path.suffix == ".darshan" else ""
+        raise WorkloadError(f"{path}: does not exist; give {log}the directory that 'stripewise collect' wrote")
     if not path.is_file():
         raise WorkloadError(f"{path}: is no trace; give the directory that 'stripewise collect' wrote")
     return path
@@ -299,6 +300,13 @@ def no_requests(source: Path, files: Chosen, counted: Counted, what: str = "read
     other = "give another --file" if where else "trace a run that does I/O"
     cure = f"{left_out}; --all-files includes them" if left_out else other
     return NoRequestsError(f"{source}: holds no {what} that moved a byte{where}; {cure}")
+
+
+def check_no_part(flag: str, out: Path, trace: Path) -> None:
+    """UsageError where `out` names a part of the trace, which would be replaced."""
+    parts = [trace_file(trace), trace_file(trace).with_name("meta.json")]
+    if any(os.path.realpath(out) == os.path.realpath(path) for path in parts):
+        raise UsageError(f"{flag}: {out} is a part of the trace; give another name")
 
 
 def with_mpi_alone(nothing: NoRequestsError) -> NoRequestsError:

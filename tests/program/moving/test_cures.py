@@ -38,6 +38,8 @@ def test_no_output_takes_a_managed_file_s_name_or_a_place_in_a_store(store: Stor
             wanted = "is a managed file" if out == file else "which is a store's own"
             assert wanted in said and said.count("\n") == 1, said
     assert "which is a store's own" in stripewise("collect", trace, "-o", store.root / "new", code=2).err
+    said = stripewise("run", "--store", store.root, "--trace", store.root / "traces", "--", "true", code=2).err
+    assert "which is a store's own" in said and not (store.root / "traces").exists()
     assert is_managed(file) and (store.root / "store.toml").read_bytes() == toml
     store.fsck()
 
@@ -95,7 +97,7 @@ def test_words_that_are_wrong_are_blamed_and_not_a_file(store: Store) -> None:
     new = store.base / "new"
     new.mkdir()
     said = stripewise("store", "add", store.root, "bad name", "--path", new, code=2).err
-    assert said.startswith("stripewise: NAME: 'bad name' holds a space") and "store.toml" not in said, said
+    assert said.startswith("stripewise: TARGET: 'bad name' holds a space") and "store.toml" not in said, said
     plan = store.base / "plan.json"
     plan.write_text(json.dumps({"version": 5, "files": 3}))
     assert "[[" not in stripewise("plan", "--check", plan, code=1).err
@@ -188,7 +190,7 @@ def test_targets_that_are_swapped_are_put_right_by_what_is_told(store: Store) ->
     other.rename(one)
     aside.rename(other)
     said = store.fsck(code=1)
-    assert "'stripewise store relink --moved STORE' puts them right" in said.out + said.err, said.report
+    assert f"'stripewise store relink --moved {store.root}' puts them right" in said.out + said.err, said.report
     told = stripewise("store", "relink", "--moved", store.root).out
     assert f"target t0: is in {other} now" in told and f"target t1: is in {one} now" in told, told
     assert store.program("md5sum", store.data / "f").out == kept
@@ -225,3 +227,170 @@ def test_copies_on_a_target_that_is_away_are_not_to_be_removed_as_files(store: S
     assert "drop them" not in again and str(store.data / "g") in again, again
     away.rename(place)
     stripewise("store", "drain", store.root, "t1", "--undo")
+
+
+def test_a_kept_plan_that_cannot_be_read_is_a_remark_of_fsck_with_what_forgets_it(store: Store) -> None:
+    trace, plan, file = store.base / "trace", store.base / "plan.json", store.data / "f"
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", file)
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "--policy", "def", "-o", plan, "--keep")
+    (kept,) = (store.root / "plans").glob("*.json")
+    kept.write_text("{junk")
+    said = store.fsck().out
+    assert said.startswith("remark: ") and said.endswith(f"{store.root}: sound\n"), said
+    execute(shlex.split(said.splitlines()[0].partition("forget it: ")[2]))
+    assert store.fsck().out == f"{store.root}: sound\n"
+
+
+def test_undo_makes_no_file_plain_of_which_a_scrub_knows_that_bytes_are_gone(make_store: Maker) -> None:
+    """Objects cut and removed by somebody: what is left reads as zeros, and the file's checksums say so."""
+    store = make_store(dirs(2))
+    files = [store.data / name for name in ("cut", "gone", "whole")]
+    for file in files:
+        store.program("sh", "-c", f"head -c 500000 /dev/urandom >'{file}'")
+    sums = {file: store.program("md5sum", file).out.split()[0] for file in files}
+    for _ in range(2):
+        stripewise("store", "scrub", store.root)
+
+    def part(file: Path) -> Path:
+        identity = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["id"]
+        return next((store.base / "targets/t1").glob(f"{identity}*"))
+
+    os.truncate(part(files[0]), 100)
+    lost = part(files[1])
+    lost.rename(store.base / "kept")
+    # Nothing moves that would make zeros of what is gone.
+    refused = stripewise("store", "set-layout", files[0], "--stripe-size", "1MiB", code=1).err
+    assert "are gone though nobody wrote the file" in refused and refused.count("\n") == 1, refused
+    drained = stripewise("store", "drain", store.root, "t1", "--patience", "0s", code=1)
+    assert f"left: {files[0]}: " in drained.out and f"left: {files[1]}: " in drained.out, drained.report
+    stripewise("store", "drain", store.root, "t1", "--undo")
+    assert "are gone though nobody wrote the file" in stripewise("store", "scrub", store.root, code=1).out
+    assert "written as it is" in stripewise("store", "cat", files[0]).err
+    for words in (["--dry-run"], []):
+        said = stripewise("undo", store.root, *words, code=1).err
+        assert f"({files[0]}) on target t1: bytes " in said and f"store export {files[0]}" in said, said
+        assert f"({files[1]}): its object " in said, said
+        assert all(is_managed(file) for file in files)
+    (store.base / "kept").rename(lost)
+    said = stripewise("store", "export", files[0])
+    assert "are gone though nobody wrote the file" in said.err and "taken out as it is" in said.err, said.report
+    stripewise("undo", store.root)
+    store.check_at_end = False
+    for file in files[1:]:
+        assert not is_managed(file) and execute(["md5sum", file]).out.split()[0] == sums[file]
+
+
+def test_fsck_names_files_whose_part_of_the_store_is_gone_and_purges_nothing_of_them(store: Store) -> None:
+    file, other = store.data / "f", store.data / "g"
+    store.program("cp", file, other)
+    identity = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["id"]
+    (store.root / "files" / identity).rename(store.base / "kept")
+    said = store.fsck(code=1)
+    assert f"file {identity} ({file}): " in said.out and "belongs to no file" not in said.out, said.report
+    for words in (["--repair"], ["--repair", "--purge"]):
+        stripewise("store", "fsck", store.root, *words, code=1)
+    (store.base / "kept").rename(store.root / "files" / identity)
+    store.fsck()
+    assert store.program("md5sum", file).out.split()[0] == store.program("md5sum", other).out.split()[0]
+    (store.root / "files" / identity).rename(store.base / "kept")
+    said = store.fsck(code=1).out
+    execute(shlex.split(said[said.index("give the file up: ") :].partition(": ")[2].splitlines()[0]))
+    assert "belongs to no file" in store.fsck().out
+    store.fsck("--repair", "--purge")
+    assert store.fsck().out == f"{store.root}: sound\n"
+
+
+def test_a_file_without_a_record_of_its_name_is_told_with_its_links_and_what_records_one(store: Store) -> None:
+    file, copy = store.data / "f", store.data / "copy"
+    identity = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["id"]
+    record = store.root / "files" / identity / "link"
+    kept = record.read_bytes()
+    record.write_bytes(bytes(len(kept)))
+    said = store.fsck("--repair").out
+    assert f"has no record of its name, but {file} leads to it; relink that, if it is the file's name" in said, said
+    copy.symlink_to(os.readlink(file))
+    # A copy that is taken for the name would take the file with it once it is removed.
+    said = store.fsck("--repair").out
+    assert "has no record of its name, but 2 links lead to it, " in said and record.read_bytes() != kept, said
+    store.program("rm", copy)
+    said = store.fsck().out
+    execute(shlex.split(said[said.index("the file's name: ") :].partition(": ")[2].splitlines()[0]))
+    assert record.read_bytes() == kept and store.fsck().out == f"{store.root}: sound\n"
+
+
+def test_a_damaged_layout_keeps_no_verb_from_the_other_files_and_its_cure_works(store: Store) -> None:
+    file, other = store.data / "f", store.data / "g"
+    store.program("cp", file, other)
+    identity = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["id"]
+    os.truncate(store.root / "files" / identity / "layout", 100)
+    said = stripewise("store", "scrub", store.root, code=1).out
+    assert f"{file} (file {identity}): it cannot be compared: " in said, said
+    assert f"left: {file}: " in stripewise("store", "drain", store.root, "t1", "--patience", "0s", code=1).out
+    stripewise("store", "drain", store.root, "t1", "--undo")
+    found = stripewise("store", "find", store.root, "--size", "+1", code=None)
+    assert str(other) in found.out and str(file) in found.err, found.report
+    cure = store.fsck(code=1).out
+    execute(shlex.split(cure[cure.index("give the file up: ") :].partition(": ")[2].partition(", then '")[0]))
+    execute(shlex.split(cure.partition(", then '")[2].partition("'")[0]))
+    assert store.fsck().out == f"{store.root}: sound\n"
+
+
+def test_a_store_whose_files_are_gone_takes_no_run_and_a_place_without_a_store_is_none(store: Store) -> None:
+    kept = store.base / "kept"
+    (store.root / "files").rename(kept)
+    for words in (("run", "--store", store.root, "--", "sh", "-c", f"echo x > {store.data}/new"),
+                  ("tune", "--store", store.root, "--", "true"), ("store", "info", store.root),
+                  ("store", "df", store.root), ("store", "fsck", store.root), ("undo", store.root)):  # fmt: skip
+        said = stripewise(*words, code=1)
+        assert f"{store.root}/files: is missing" in said.err and said.err.count("\n") == 1, said.report
+        assert not said.out, said.report
+    said = stripewise("doctor", "--store", store.root, code=1).out
+    assert f"{store.root}/files: is missing" in said and "cure: put it back from a copy of the store" in said, said
+    assert not (store.data / "new").exists()
+    kept.rename(store.root / "files")
+    for words in (["--repair"], []):
+        said = stripewise("store", "fsck", store.base / "none/x", *words, code=1).err
+        assert "is not a store" in said and "writable" not in said, said
+
+
+def test_an_empty_directory_of_files_is_told_as_a_whole(store: Store) -> None:
+    store.program("cp", store.data / "f", store.data / "g")
+    kept = store.base / "kept"
+    (store.root / "files").rename(kept)
+    (store.root / "files").mkdir(mode=kept.stat().st_mode & 0o7777)
+    said = store.fsck(code=1)
+    first = said.out.splitlines()[0]
+    assert first.startswith(f"{store.root}/files is empty, though objects of 2 files with a name are there"), (
+        said.report
+    )
+    assert "put the whole directory back" in first and "3 error(s) stand" in said.err, said.report
+    (store.root / "files").rmdir()
+    kept.rename(store.root / "files")
+    assert store.fsck().out == f"{store.root}: sound\n"
+
+
+def test_an_unknown_target_is_a_wrong_word_of_the_command(store: Store) -> None:
+    file, glob = store.data / "f", store.data / "x*"
+    for words in (
+        ("drain", store.root, "t9"),
+        ("drain", store.root, "t9", "--undo"),
+        ("find", store.root, "--target", "t9"),
+        ("fsck", store.root, "--repair", "--mark", "t9"),
+        ("set-layout", file, "--targets", "t0,t9"),
+        ("set-layout", file, "--stripe", "t9=64KiB"),
+        ("template", "add", store.root, glob, "--targets", "t9"),
+    ):
+        said = stripewise("store", *words, code=2).err
+        assert "t9'" in said and "t0, t1" in said and said.count("\n") == 1, said
+
+
+def test_a_listing_with_a_damaged_file_ends_with_an_error(store: Store) -> None:
+    identity = json.loads(stripewise("store", "layout", store.data / "f", "--json").out)["files"][0]["id"]
+    layout = store.root / "files" / identity / "layout"
+    kept = layout.read_bytes()
+    layout.write_bytes(kept[:100])
+    said = stripewise("store", "ls", store.root, code=1)
+    assert str(store.data / "f") in said.out and "1 file(s) cannot be looked at" in said.err, said.report
+    layout.write_bytes(kept)
+    stripewise("store", "ls", store.root)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
-from rig import Maker, Store, dirs, stripewise
+from rig import STRIPEWISE, Maker, Store, Target, dirs, stripewise
 
 from stripewise.cli.store.targets import TEMPLATES_SHOWN
 from stripewise.layout import Region
@@ -23,7 +26,7 @@ def test_files_with_a_layout_of_their_own_stay_where_a_drain_put_them_and_are_to
     stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
     stripewise("store", "drain", store.root, "t0")
     said = stripewise("store", "drain", store.root, "t0", "--undo").out
-    assert "1 file(s) that set-layout, a template or a plan laid out grow without it" in said, said
+    assert "1 file(s) that set-layout, a template or a plan laid out, and that a drain of this" in said, said
     assert f"set-layout {own} --layout def;" in said, said
     stripewise("store", "set-layout", own, "--stripe-size", "1MiB", "--targets", "t0,t1")
     stripewise("store", "drain", store.root, "t2")
@@ -70,3 +73,42 @@ def test_a_region_in_its_own_way_tells_how_much_room_is_missing_and_where(
     said = plan_applier.missing_room(store, IN_THE_WAY, regions, 12 * MIB)
     assert said == "It needs 8.0 MiB on one target; t1 has most, 3.0 MiB: 5.0 MiB are missing", said
     assert plan_applier.missing_room(store, "is gone", regions, 12 * MIB) == ""
+
+
+def test_a_plan_that_names_a_removed_target_is_simulated_and_told_and_the_target_counts_no_more(
+    make_store: Maker,
+) -> None:
+    store = make_store([Target(f"t{number}", kind="emulated") for number in range(3)])
+    file, trace, plan = store.data / "f", store.base / "trace", store.base / "p.json"
+    store.program("dd", "if=/dev/zero", f"of={file}", "bs=64k", "count=20", "status=none")
+    stripewise("run", "--store", store.root, "--trace", trace, "--", "cat", file)
+    stripewise("collect", trace)
+    stripewise("plan", trace, "--store", store.root, "--policy", "def", "-o", plan)
+    words = ("simulate", "--plan", plan, "--trace", trace, "--cluster", store.root)
+    assert "names t1" not in stripewise(*words).err
+    assert "3 target(s)" in stripewise("doctor", "--store", store.root, code=None).out
+    stripewise("store", "drain", store.root, "t1", "--remove")
+    said = stripewise(*words).err
+    assert f"{plan}: names t1, where {store.root}/store.toml takes no new data, so it cannot be applied" in said, said
+    assert "2 target(s)" in stripewise("doctor", "--store", store.root, code=None).out
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.parametrize("when", [3, 4])
+def test_a_drain_goes_on_with_the_same_command_wherever_it_was_killed(make_store: Maker, when: int) -> None:
+    store = make_store([Target(f"t{number}", kind="emulated") for number in range(6)])
+    files = [store.data / name for name in "fgh"]
+    for file in files:
+        store.program("sh", "-c", 'head -c 4000001 /dev/urandom >"$0"', file)
+    new = store.base / "new"
+    new.mkdir()
+    stripewise("store", "add", store.root, "y1", "--path", new, "--like", "t5")
+    stripewise("store", "rebalance", store.root)
+    before = store.program("md5sum", *files).out
+    kill = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=unlinkat"]
+    kill += [f"--inject=unlinkat:signal=KILL:when={when}"]
+    words = ("store", "drain", store.root, "y1", "--remove")
+    assert subprocess.run([*kill, STRIPEWISE, *words], capture_output=True).returncode
+    said = stripewise(*words)
+    assert "without y1 now" in said.out and "gone" not in said.out, said.report
+    assert store.program("md5sum", *files).out == before and store.fsck().out == f"{store.root}: sound\n"

@@ -264,7 +264,8 @@ def test_a_mover_is_paused_resumed_and_stopped_and_the_files_are_whole(make_stor
     stripewise("mover", "stop", store.root)
     ended = mover.end()
     said = json.loads(ended.out)
-    assert ended.code == 0 and said["stopped"] and 0 < len(said["left"]) <= 12, ended.report
+    assert ended.code == 1 and said["stopped"] and 0 < len(said["left"]) <= 12, ended.report
+    assert "was stopped; the same command again moves the rest" in ended.err
     assert stripewise("mover", "pause", store.root, code=1).err.count("\n") == 1
     assert "stopped" in stripewise("mover", "status", store.root, "--watch").out
     assert "is not a store" in stripewise("mover", "stop", store.base, code=1).err

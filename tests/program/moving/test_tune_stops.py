@@ -105,22 +105,38 @@ while os.path.getsize(sys.argv[2]) > 1 and os.path.exists(sys.argv[3]):
 """
 
 
+def waiting(store: Store, file: Path) -> list[str]:
+    """A tune of a program that reads a file, which is made, and waits from its second run on."""
+    stripewise("run", "--store", store.root, "--", "dd", "if=/dev/zero", f"of={file}", "bs=256K", "count=1")
+    program = ["python3", "-c", WAITER, str(file), str(store.base / "runs"), str(store.base / "waits")]
+    return [str(STRIPEWISE), "tune", "--store", str(store.root), "--repeat", "1", "--", *program]
+
+
+def killed_in_second_run(store: Store, words: list[str]) -> None:
+    runs, waits = store.base / "runs", store.base / "waits"
+    runs.unlink(missing_ok=True)
+    waits.touch()
+    with subprocess.Popen(words, start_new_session=True) as tune:
+        wait_until(lambda: runs.exists() and runs.stat().st_size == 2)
+        said = stripewise("doctor", "--store", store.root, code=None).out
+        assert "was killed" not in said, "it is at work"
+        os.killpg(tune.pid, signal.SIGKILL)
+    waits.unlink()
+
+
+def targets_of(file: Path) -> list[str]:
+    (region,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["regions"][:1]
+    return [stripe[0] if isinstance(stripe, list) else stripe["target"] for stripe in region["stripes"]]
+
+
 def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_out(make_store: Maker) -> None:
     store = make_store(dirs(2))
     file, runs, waits = store.data / "f", store.base / "runs", store.base / "waits"
-    stripewise("run", "--store", store.root, "--", "dd", "if=/dev/zero", f"of={file}", "bs=256K", "count=1")
-    program = ("python3", "-c", WAITER, str(file), str(runs), str(waits))
-    words = [STRIPEWISE, "tune", "--store", str(store.root), "--repeat", "1", "--", *program]
+    words = waiting(store, file)
 
     def killed() -> None:
         stripewise("store", "set-layout", file, "--stripe-size", "4KiB", "--targets", "t1")
-        runs.unlink(missing_ok=True)
-        waits.touch()
-        with subprocess.Popen(list(map(str, words)), start_new_session=True) as tune:
-            wait_until(lambda: runs.exists() and runs.stat().st_size == 2)
-            assert "was killed" not in examined(), "it is at work"
-            os.killpg(tune.pid, signal.SIGKILL)
-        waits.unlink()
+        killed_in_second_run(store, words)
 
     def examined() -> str:
         return stripewise("doctor", "--store", store.root, code=None).out
@@ -155,8 +171,62 @@ def test_a_tune_that_was_killed_is_told_with_its_files_until_somebody_lays_them_
         if count == 1 and "run 2" not in ended:
             assert said in stripewise("store", "fsck", store.root).out, ended
     assert "was killed" not in stripewise("store", "fsck", store.root).out
-    (region,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["regions"][:1]
-    assert [stripe[0] if isinstance(stripe, list) else stripe["target"] for stripe in region["stripes"]] == ["t1"], (
-        region
-    )
+    assert targets_of(file) == ["t1"]
     store.fsck()
+
+
+def test_a_repair_puts_back_what_killed_tunes_of_two_programs_left_but_for_what_was_laid_out_since(
+    make_store: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(dirs(2))
+    places = store.base / "tmp"
+    places.mkdir()
+    monkeypatch.setenv("TMPDIR", str(places))
+    files = [store.data / name for name in "abc"]
+    tunes = [waiting(store, file) for file in files]
+    for file in files:
+        stripewise("store", "set-layout", file, "--stripe-size", "4KiB", "--targets", "t1")
+    for words in tunes:
+        killed_in_second_run(store, words)
+    assert all(len(targets_of(file)) == 2 for file in files), "def is tried first"
+    assert list(places.iterdir())
+    # What somebody has laid out since is left alone.
+    stripewise("store", "set-layout", files[0], "--targets", "t0")
+    checked = stripewise("store", "fsck", store.root).out
+    assert "(and 1 more) may lie in a layout under trial" in checked, checked
+    command = checked[checked.index("put the files back: ") :].partition(": ")[2].partition(",")[0]
+    assert command == f"stripewise store fsck {store.root} --repair"
+    # One of another program says so, and leaves what it does not lay out.
+    stripewise(*tunes[0][1:])
+    assert "may lie in a layout under trial" in stripewise("store", "fsck", store.root).out
+    mended = stripewise(*command.split()[1:])
+    assert "remark: a tune was killed; 2 file(s) have the layout again that they had before it" in mended.out
+    assert [targets_of(file) for file in files[1:]] == [["t1"], ["t1"]]
+    assert not list(places.iterdir()), "their traces go, too"
+    again = stripewise("store", "fsck", store.root, "--repair").out
+    assert again == f"{store.root}: sound\n", again
+
+
+#: Makes its file; from the second run on it waits then.
+MAKER = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+for n in range(64):
+    os.pwrite(fd, bytes(4096), n * 4096)
+open(sys.argv[2], "a").write("x")
+while os.path.getsize(sys.argv[2]) > 1 and os.path.exists(sys.argv[3]):
+    time.sleep(0.05)
+"""
+
+
+def test_a_repair_lays_out_as_new_what_the_runs_of_a_killed_tune_made(make_store: Maker) -> None:
+    store = make_store(dirs(2))
+    file = store.data / "made"
+    program = ["python3", "-c", MAKER, str(file), str(store.base / "runs"), str(store.base / "waits")]
+    killed_in_second_run(store, [str(STRIPEWISE), "tune", "--store", str(store.root), "--repeat", "1", "--", *program])
+    assert f"{file} may lie in a layout under trial" in stripewise("store", "fsck", store.root).out
+    mended = stripewise("store", "fsck", store.root, "--repair").out
+    assert "1 file(s) have the layout again" in mended, mended
+    assert len(targets_of(file)) == 2 and stripewise("store", "fsck", store.root).out == f"{store.root}: sound\n"
+    origin = json.loads(stripewise("store", "layout", file, "--json").out)["files"][0]["origin"]
+    assert origin == "own", origin

@@ -58,6 +58,15 @@ def installed() -> list[Mpi]:
     return found
 
 
+def interpreter(mpi: Mpi, place: Path) -> list[str]:
+    """The script's interpreter in C, by the compiler of this MPI."""
+    made = place / mpi.name
+    if not made.exists():
+        command = [str(mpi.compiler), "-O1", "-o", str(made), str(HERE / "calls.c")]
+        subprocess.run(command, check=True, env=mpi.environment())
+    return [str(made)]
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a run printed, and its trace, collected."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import kinds
 import pytest
 import script
-from kinds import HERE, OPENMPI, Mpi
+from kinds import OPENMPI, Mpi
 from rig import mpiio_command, stripewise
 
 from stripewise.findings.mpi_hints import hints_in
@@ -23,13 +22,7 @@ MPIS = {mpi.name: mpi for mpi in kinds.installed()}
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], list[str]]:
     """The script's interpreter in C, by the compiler of each MPI."""
     place = tmp_path_factory.mktemp("hints")
-
-    def program(mpi: Mpi) -> list[str]:
-        command = [str(mpi.compiler), "-O1", "-o", str(place / mpi.name), str(HERE / "calls.c")]
-        subprocess.run(command, check=True, env=mpi.environment())
-        return [str(place / mpi.name)]
-
-    return program
+    return lambda mpi: kinds.interpreter(mpi, place)
 
 
 def noted(trace: Path) -> list[dict[str, Any]]:
@@ -58,6 +51,15 @@ def test_hints_given_at_open_with_a_view_and_later_are_noted_once(
     assert merged.is_ompio == ("openmpi" in name)
     if "mpich" in name:
         assert [each["in_force"]["romio_ds_write"] for each in sets] == ["automatic", "automatic", "disable"]
+
+
+def test_a_hint_that_is_too_long_to_be_noted_ends_no_job(compiled: Callable[[Mpi], list[str]], tmp_path: Path) -> None:
+    calls = script.Script(2)
+    calls.open("world", "w", "some_key", "v" * 700)
+    calls.all("close")
+    mpi = MPIS["mpich-wheel"]
+    ran = kinds.run(mpi, calls, compiled(mpi), tmp_path / "run")
+    assert all("some_key" not in each["given"] for each in noted(ran.trace))
 
 
 def test_hints_of_a_file_of_hints_are_in_force_and_not_given(

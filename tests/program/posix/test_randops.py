@@ -75,6 +75,6 @@ def test_unmanaged_files_are_as_without_the_library(make_store: Maker, options: 
     assert store.files() == []
 
 
-def test_one_hundred_thousand_operations(make_store: Maker) -> None:
+def test_many_operations(make_store: Maker) -> None:
     store = make_store(layout="uneven")
-    randops(store, store.data, 15, operations=100_000)
+    randops(store, store.data, 15, operations=100_000 if SOAK else 25_000)

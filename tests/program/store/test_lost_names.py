@@ -88,13 +88,13 @@ def test_a_lost_object_is_told_by_the_name_of_its_file_and_the_cure_works(make_s
     lost = write(store, "lost", 1 * MIB)
     next((store.base / "targets/t0").glob("*.data")).unlink()
     checked = store.fsck(code=1)
-    assert f"({lost}): its object" in checked.out and f"run --store {store.root} -- rm FILE" in checked.out, (
+    assert f"({lost}): its object" in checked.out and f"run --store {store.root} -- rm {lost};" in checked.out, (
         checked.report
     )
     read = store.run("cat", lost, code=None)
     assert read.code != 0 and "an object is missing" in read.err and "store fsck" in read.err, read.report
     undone = stripewise("undo", store.root, code=1)
-    assert f"({lost}): its object" in undone.err and "-- rm FILE" in undone.err, undone.report
+    assert f"({lost}): its object" in undone.err and f"-- rm {lost}" in undone.err, undone.report
     store.run("rm", lost)
     assert "sound" in store.fsck().out
 
@@ -106,7 +106,7 @@ def test_run_names_the_full_target_where_all_have_a_capacity(make_store: Maker) 
     # Both are full: what would move files between them is no cure.
     cure = "'store rebalance' helps where another target has room, else remove files or 'store add' a target: see "
     cure = re.escape(f"{cure}'stripewise store df {store.root}'")
-    assert re.search(rf"targets/t[01]: target t[01] has no room left; {cure}", said), said
+    assert re.search(rf"targets/t[01]: target t[01] has no room for what was to be written; {cure}", said), said
     assert "of this run in the library's log: " in said, said
     stripewise("store", "template", "add", store.root, store.data / "g", "--stripe", "t1=64KiB")
     store.run("rm", store.data / "f")

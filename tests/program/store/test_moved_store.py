@@ -209,3 +209,21 @@ def test_a_run_in_the_former_place_of_a_moved_store_makes_plain_files(
         assert f"is not followed: none of its files is in {store}, or where that takes new files; " in said, said
         stripewise(*shlex.split(said.partition("to forget it: stripewise ")[2]))
         assert "no plans; " in stripewise("store", "plan", "ls", store).out
+
+
+def test_links_that_two_given_directories_show_are_those_that_are_recorded_through_every_move(lab: Path) -> None:
+    """Copies of a file in a store that moves twice, found once by the store and once by the directory above it."""
+    script = "import os,sys\nf=os.open(sys.argv[1],0)\n[os.pread(f,4096,n*16384) for _ in '12' for n in range(18)]"
+    stripewise("run", "--store", lab / "store", "--trace", lab / "tr", "--", "python3", "-c", script, lab / "data/f")
+    stripewise("collect", lab / "tr")
+    words = ["--pattern", f"{lab}/data/f,read:0:4096:16384x18", "--store", lab / "store"]
+    stripewise("replicate", lab / "tr", *words)
+    now = lab
+    for name in ("second", "third", "fourth"):
+        now = now.rename(lab.parent / name)
+        stripewise("store", "relink", "--moved", now / "store", now, now / "data")
+        (copies,) = json.loads(stripewise("store", "replica", "ls", now / "store", "--json").out)
+        assert (copies["state"], copies["path"]) == ("in use", str(now / "data/f"))
+        assert "sound" in stripewise("store", "fsck", now / "store").out
+    stripewise("undo", now / "store")
+    assert (now / "data/f").stat().st_size == SIZE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ def test_the_log_tells_once_which_target_a_full_store_lacks_room_on(make_store: 
     )
     script = f"{fill}\n except OSError: pass"
     execute([sys.executable, "-c", script, store.data / "f"], {**store.environment(), "STRIPEWISE_LOG": str(log)})
-    told = [line for line in log.read_text().splitlines() if "has no room left" in line]
+    told = [line for line in log.read_text().splitlines() if "has no room for" in line]
     assert 1 <= len(told) <= 2 and len(set(told)) == len(told), told
     assert all("errno" not in line and f"store df {store.root}'" in line and "/targets/t" in line for line in told), (
         told
@@ -142,6 +143,24 @@ def test_a_plain_file_comes_in_by_the_room_that_there_is_and_one_without_room_is
     assert "stays plain: all targets together have room for 52.0 MiB: stripewise store df" in said, said
     assert "t0" not in said and "--layout" not in said and f"stripewise store add {store.root} NAME" in said, said
     assert file.stat().st_size == 60 * MIB and not store.files()
+
+
+def test_a_plain_file_comes_in_as_a_new_one_would_lie_and_can_grow(make_store: Maker) -> None:
+    store = make_store([*dirs(2), Target("s0", "ssd", capacity_bytes=16 * MIB)])
+    new, plain = store.data / "new", store.plain / "f"
+    store.program("dd", "if=/dev/zero", f"of={new}", "bs=1M", "count=24", "status=none")
+    plain.write_bytes(random.Random(1).randbytes(24 * MIB))
+    kept = shutil.copy(plain, store.plain / "kept")
+    stripewise("store", "adopt", "--store", store.root, plain)
+    for file in (new, plain):
+        # Equal stripes over all targets would take 8 MiB of the SSD, and end at 48 MiB.
+        (told,) = json.loads(stripewise("store", "layout", file, "--json").out)["files"]
+        assert told["target_bytes"].get("s0", 0) < MIB and told["origin"] == "own", told
+        store.program("sh", "-c", 'head -c 64M /dev/zero >>"$0"', file)
+    assert store.program("cmp", "-n", str(24 * MIB), plain, kept).out == ""
+    before = stripewise("store", "layout", plain).out
+    stripewise("store", "set-layout", plain, "--layout", "def")
+    assert stripewise("store", "layout", plain).out == before
 
 
 def test_a_rule_whose_targets_have_no_room_gives_way_to_the_layout_of_the_store(make_store: Maker) -> None:

@@ -13,13 +13,15 @@ from pathlib import Path
 from disks import ext4, mount, needs_loop_devices
 from rig import STRIPEWISE, Maker, Store, create_store, dirs, execute, stripewise
 
+MIB = 1 << 20
+
 
 def adopted(store: Store, size: int, mode: int = 0o644) -> tuple[Path, bytes]:
     """A managed file and what is in it."""
     file, content = store.plain / "f", random.Random(3).randbytes(size)
     file.write_bytes(content)
     file.chmod(mode)
-    stripewise("store", "adopt", "--store", store.root, file)
+    stripewise("store", "adopt", "--store", store.root, "--layout", "def", file)
     return file, content
 
 
@@ -56,7 +58,8 @@ def test_a_bit_that_flips_on_the_disk_is_reported_with_the_bytes_it_is_in(scratc
         mount(image, disk)
         result = stripewise("store", "scrub", made.root, "--json", code=1)
         rot = json.loads(result.out.splitlines()[0])["rot"]
-        assert len(rot) == 1 and rot[0]["path"] == str(file) and rot[0]["target"] in ("t0", "t1")
+        assert len(rot) == 1, result.report
+        assert rot[0]["path"] == str(file) and rot[0]["target"] in ("t0", "t1")
         assert any(start <= mark < end for start, end in rot[0]["ranges"])
         assert "restore" in result.err
 
@@ -189,3 +192,48 @@ def test_an_object_that_somebody_else_wrote_is_remarked_and_moves_and_writes_are
     (line,) = scrub()
     assert line.startswith(f"{file} (file ") and "though the file's times tell of no write: a killed writer's" in line
     assert scrub() == []
+
+
+def in_two_parts(store: Store) -> tuple[Path, Path]:
+    """A file whose first MiB lies on t0 and the rest on t1, and its object on t1."""
+    layout, file = store.base / "layout.json", store.data / "f"
+    rows = [(0, MIB, "t0"), (MIB, 64 * MIB, "t1")]
+    regions = [{"start": start, "len": length, "stripes": [[target, 65536]]} for start, length, target in rows]
+    layout.write_text(json.dumps({"regions": regions}))
+    store.program("sh", "-c", 'head -c 3000000 /dev/urandom >"$0"', file)
+    stripewise("store", "set-layout", file, "--layout", layout)
+    return file, next((store.base / "targets/t1").glob("*.data*"))
+
+
+def test_what_a_scrub_knows_of_objects_that_do_not_move_stays_known(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    _, part = in_two_parts(store)
+    stripewise("store", "scrub", store.root)
+    time.sleep(0.1)
+    stripewise("store", "drain", store.root, "t0")
+    kept = part.read_bytes()
+    os.truncate(part, 4096)
+    for words in (("scrub", store.root), ("scrub", store.root), ("drain", store.root, "t1", "--patience", "0s")):
+        said = stripewise("store", *words, code=1)
+        assert "its object was cut to 4096 bytes" in said.out + said.err, said.report
+    assert "its object was cut to 4096 bytes" in stripewise("undo", store.root, code=1).err
+    part.write_bytes(kept)
+    stripewise("store", "scrub", store.root)
+    part.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+
+
+def test_an_object_that_is_shorter_than_it_was_is_remarked_where_the_file_s_times_were_set(make_store: Maker) -> None:
+    store = make_store(dirs(3))
+    file, part = in_two_parts(store)
+    stripewise("store", "scrub", store.root)
+    time.sleep(0.1)
+    os.truncate(part, MIB + 4096)
+    store.program("touch", file)
+    said = stripewise("store", "scrub", store.root).out
+    assert f"remark: {file} " in said and "its object is shorter than at the last scrub" in said, said
+    assert "shorter" not in stripewise("store", "scrub", store.root).out
+    # Who writes a file anew, and as long, is not remarked.
+    store.program("sh", "-c", 'head -c 3000000 /dev/urandom >"$0"', file)
+    stripewise("store", "scrub", store.root)
+    store.program("sh", "-c", 'head -c 3000000 /dev/urandom >"$0"', file)
+    assert "remark" not in stripewise("store", "scrub", store.root).out

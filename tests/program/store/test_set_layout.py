@@ -178,7 +178,7 @@ def test_what_cannot_be_is_one_clear_error_and_moves_nothing(files) -> None:
         ([store.data, "--layout", "def"], 2, "store template add STORE"),
         ([store.plain / "p", "--layout", "def"], 1, "is in no store"),
         ([path, store.plain / "none", "--layout", "def"], 1, "does not exist"),
-        ([path, "--targets", "t0,t9"], 1, "'t9' is not a target of the store; use some of"),
+        ([path, "--targets", "t0,t9"], 2, "'t9' is not a target of the store; use some of"),
         ([path, "--targets", "t0,t0"], 2, "names 't0' twice"),
         ([path, "--targets", "t0,"], 2, "empty name"),
         ([path, "--stripe", "t0=5000"], 2, "the nearest one is 4096"),

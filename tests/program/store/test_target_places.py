@@ -204,9 +204,9 @@ def test_no_verb_takes_a_file_for_shorter_because_a_target_is_away(make_store: M
     assert "cannot be told without it" in refused.out + refused.err, refused.report
     cat = stripewise("store", "cat", files[0], code=1)
     assert "cannot be told without it" in cat.err and cat.out == "", cat.report
-    text = stripewise("store", "ls", store.root).out
+    text = stripewise("store", "ls", store.root, code=1).out
     assert text.count("cannot be told without it") == 2 and "KiB" not in text
-    listed = json.loads(stripewise("store", "ls", store.root, "--json").out)
+    listed = json.loads(stripewise("store", "ls", store.root, "--json", code=1).out)
     assert all("cannot be told without it" in row["error"] for row in listed) and len(listed) == 2
     # What needs no size works.
     assert "target t1 is away" in stripewise("store", "df", store.root).out
@@ -237,14 +237,14 @@ def test_a_directory_that_lost_its_mark_gets_it_back_where_it_is_the_right_one(m
         return said.out + said.err
 
     assert "add --repair" in stripewise("store", "fsck", store.root, "--mark", "t1", code=2).err
-    assert "has no target 't9'; it has t0, t1, t2" in mark("t9", code=1)
+    assert "has no target 't9'; it has t0, t1, t2" in mark("t9", code=2)
     assert "marked anew" not in mark("t1")
     # Lost; half of it; another's, whose own directory has its own.
     for text in (None, texts[1][:20], texts[2]):
         marks[1].unlink()
         if text is not None:
             marks[1].write_bytes(text)
-        assert "store fsck STORE --repair --mark TARGET" in stripewise("store", "df", store.root).out
+        assert f"store fsck {store.root} --repair --mark t1" in stripewise("store", "df", store.root).out
         assert "marked anew" in mark("t1") and marks[1].read_bytes() == texts[1]
         assert store.program("md5sum", file).out == kept
     # Another directory in its place, one of another store, and two that are swapped are not taken.

@@ -264,9 +264,7 @@ def test_a_slot_s_second_name_does_not_make_a_living_process_a_dead_one(realm: R
     command = as_user(ALICE, [PYTHON, "-S", "-c", f"import os, sys\n{program}", file.link])
     with talking(command, realm.environment()) as child:
         pid = child.line().strip()
-        slots = [
-            path for path in run_dir(realm.roots.root).iterdir() if pid in path.name and path.name.endswith(".slot")
-        ]
+        slots = list(run_dir(realm.roots.root).glob(f"*.{pid}-*.slot"))
         assert len(slots) == 1, slots
         os.link(slots[0], slots[0].with_name("second"))
         realm.python(0, "os.truncate(sys.argv[1], 200)", file.link)

@@ -134,6 +134,15 @@ def test_requests_go_where_the_layout_says_by_hand():
     assert gone.busy.all()
 
 
+def test_requests_on_a_target_that_is_being_drained_cost_what_they_do_there():
+    """Its files lie on it until they have moved; new requests are dealt out to the others."""
+    *others, last = DEFAULT_CLUSTER.targets
+    draining = replace(DEFAULT_CLUSTER, targets=(*others, replace(last, state="draining")))
+    on_it = placed([0], [4096], Layout((Region(0, MIB, ((last.name, MIB),)),)))
+    assert load_of(on_it, draining).seconds == load_of(on_it, DEFAULT_CLUSTER).seconds
+    assert not load_of(asked([MIB]), draining).busy[-1] and load_of(asked([MIB]), DEFAULT_CLUSTER).busy[-1]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 64 * MIB), st.integers(1, 2 * MIB)), min_size=1, max_size=30),
     st.lists(st.tuples(st.sampled_from(NAMES), st.integers(1, 64)), min_size=1, max_size=6, unique_by=lambda x: x[0]),

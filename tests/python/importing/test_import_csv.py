@@ -112,7 +112,8 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, line, why):
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        (["op,file,offset,size,start_ns,wings\n"], "column 'wings' is not a known one"),
+        (["op,file,offset,size,start_ns,wings\n"], "column 'wings' is not a known one; known are aux, "),
+        (["op,file,ofset,size,start_ns\n"], "column 'ofset' is not a known one; did you mean offset?"),
         (["op,op,file,offset,size,start_ns\n"], "column 'op' stands twice"),
         (["op,file,size,start_ns\n"], "has no column offset"),
         (["op,file,offset,start_ns\n"], "has no column done or requested or size"),

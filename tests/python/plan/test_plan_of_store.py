@@ -104,7 +104,7 @@ def test_tune_tells_that_a_layout_has_no_room_before_it_moves_anything(tmp_path:
     file.write_bytes(bytes(range(1, 251)) * 20_000)
     small = lab / "a"
     small.write_bytes(bytes(200_000))
-    stripewise("store", "adopt", "--store", store, file, small)
+    stripewise("store", "adopt", "--store", store, "--layout", "def", file, small)
     stripewise("store", "set-layout", small, "--targets", "ssd0", "--stripe-size", "64KiB")
     before = stripewise("store", "layout", file, small).stdout
     said = stripewise("tune", "--store", store, "--policy", policy, "--", "cat", small, file, code=1).stderr

@@ -406,3 +406,13 @@ def test_untouched_neighbours_on_one_server_are_one_region():
     plan = policy_named("best").plan(workload, cluster(1, 1), OPTIONS)
     assert len(plan.files[0].regions) < 10
     assert sum(plan.bytes_per_target().values()) == 32 * MIB
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_of_which_no_byte_was_moved_has_its_place(is_first):
+    idle = file_of([MIB], [0], path="/data/idle", size_bytes=2 * MIB)
+    read = file_of(np.random.default_rng(1).zipf(1.3, 200) % 40 * 64 * KIB, [64 * KIB] * 200, path="/data/read")
+    files = (idle, read) if is_first else (read, idle)
+    plan = policy_named("best").plan(Workload(files, 4), cluster(2, 2, MIB), replace(OPTIONS, time_limit_s=2.0))
+    ends = {file.path: file.regions[-1].start + file.regions[-1].len for file in plan.files}
+    assert ends["/data/idle"] >= 2 * MIB and ends["/data/read"] >= 40 * 64 * KIB

@@ -54,7 +54,7 @@ def test_few_processes_are_served_as_quickly_as_the_best_heuristic_that_was_foun
     known_s = {393: 0.6639, 445: 1.4449}[number]
     of = instance(number)
     seen = of.workload(0)
-    plan = plan_by(POLICIES["best"], seen, of.cluster, PlanOptions(time_limit_s=20))
+    plan = plan_by(POLICIES["best"], seen, of.cluster, PlanOptions(time_limit_s=12))
     assert fits(of, plan) and plan_s(of, plan, seen) <= known_s * 1.01
 
 

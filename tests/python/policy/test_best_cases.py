@@ -15,6 +15,7 @@ from stripewise.cluster import Cluster
 from stripewise.cluster.device import Device
 from stripewise.policy import PlanOptions, policy_named
 from stripewise.policy.best.best import _Search
+from stripewise.policy.best.finish import Field
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, cluster
 
@@ -142,7 +143,7 @@ def test_a_quicker_run_behind_a_larger_bound_is_chosen(seed):
     search = _Search(workload, given, replace(OPTIONS, smooth=False))
     default = search._default()
     candidates = [default, *search._search()[1], *search._proposed(default)]
-    decides_s, traced_s = search.judge.all_s([each.plan for each in candidates], [each.bound_s for each in candidates])
-    chosen = search._chosen(candidates, decides_s)
+    field = Field.of(candidates, search.judge)
+    chosen, traced_s = search._chosen(candidates, field.seconds), field.traced_s
     least = min(range(len(candidates)), key=lambda number: candidates[number].bound_s)
     assert traced_s[chosen] <= 1.003 * min(traced_s) and np.isfinite(traced_s[least])

@@ -31,7 +31,7 @@ from stripewise.policy.toolkit.regions import RegionTable, build_regions
 from stripewise.workload import Workload
 from support import KIB, MIB, cluster, file_of, walk, workloads, zipf_workload
 
-OPTIONS = PlanOptions(region_bytes=MIB)
+OPTIONS = PlanOptions(region_bytes=MIB, time_limit_s=15.0)
 
 
 def nested(rng: np.random.Generator, regions: int, period: int, sizes: list[int], requests: int) -> Workload:

@@ -206,11 +206,28 @@ def test_a_plan_for_a_run_that_repeats_its_requests_records_so():
     assert plan.expected.proven_s <= plan.expected.objective_s <= plan.expected.bound_s
 
 
+def test_where_most_places_are_asked_for_often_no_plan_counts_that_is_slow_in_the_trace():
+    often, seldom = zipf_workload(8, 4000), zipf_workload(64, 200)
+    on = cluster(3, 2, 2 * MIB)
+    likely = [likely_run(often, [heat.finest() for heat in heats_of(often)], seed) for seed in range(3)]
+    assert not Judge(seldom, likely, [], on).repeats and not Judge(often, [], [], on).repeats
+    judge = Judge(often, likely, [], on)
+    assert judge.repeats
+    judge.least_s = 2.0
+    assert judge.decides(np.array([2.01, 5.0, 7.0])) == 6.0
+    assert judge.decides(np.array([2.2, 4.0, 4.0])) > 6.0 > judge.decides(np.array([2.0, 5.0, 5.0]))
+    with judge.by_trace():
+        assert judge.decides(np.array([3.0])) == 3.0 and not judge.likely and not judge.fresh
+    plans = [policy_named("best").plan(often, on, replace(OPTIONS, smooth=smooth)) for smooth in (None, False)]
+    both, alone = (plan.expected.simulated_s for plan in plans)
+    assert both is not None and alone is not None and both <= 1.03 * alone
+
+
 def test_plans_that_were_not_run_take_for_ever_whatever_the_trace_tells():
     workload, on = zipf_workload(40, 300), cluster(2, 1)
     judge = Judge(workload, [workload], [], on)
     plan = policy_named("def").plan(workload, on, PlanOptions(region_bytes=MIB))
-    seconds, _ = judge.all_s([plan, plan], [plan.expected.bound_s, 1e6])
+    seconds = [judge.decides(each) for each in judge.all_s([plan, plan], [plan.expected.bound_s, 1e6])]
     assert judge.told == 0 and seconds[1] == np.inf > seconds[0]
 
 

@@ -12,6 +12,7 @@ from stripewise.cluster import Cluster
 from stripewise.layout import Stripes
 from stripewise.policy import POLICIES, PlanOptions
 from stripewise.policy.best.best import _Search
+from stripewise.policy.best.finish import Field
 from stripewise.policy.best.regions.cuts import whole_regions
 from stripewise.policy.best.regions.layout import Layout, carry_out
 from stripewise.policy.best.regions.problem import Ground, capacities
@@ -116,12 +117,12 @@ def test_a_plan_that_another_policy_made_is_that_policys_own_in_the_steps_that_w
     search = _Search(workload, on, options)
     coarse, default = search._candidate_of("h2dp"), search._default()
     assert coarse is not None and coarse.plan.options["step_bytes"] == 16 * KIB
-    candidates, seconds, traced_s = [default, coarse], [9.0, 1.0], [9.0, 1.0]
-    chosen = search._with_fine_steps(1, candidates, seconds, traced_s)
+    field = Field([default, coarse], [np.array([9.0]), np.array([1.0])], search.judge)
+    chosen = search._with_fine_steps(1, field)
     own = POLICIES["h2dp"].plan(workload, on, replace(options, time_limit_s=None))
     mine, theirs = search.judge.one(own), search.judge.one(coarse.plan)
     assert mine is not None and theirs is not None
     assert mine.seconds <= theirs.seconds
-    assert candidates[chosen].plan.files == own.files and len(seconds) == len(traced_s) == chosen + 1 == 3
+    assert field.candidates[chosen].plan.files == own.files and len(field.seconds) == chosen + 1 == 3
     # What DEF lies as, or is best's own, has no finer steps.
-    assert search._with_fine_steps(0, candidates, seconds, traced_s) == 0
+    assert search._with_fine_steps(0, field) == 0

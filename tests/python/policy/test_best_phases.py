@@ -72,6 +72,24 @@ def test_a_likely_run_has_the_phases_of_the_trace():
     assert (found[:3000] < 500).mean() > 0.97 and (found[3000:] > 500).mean() > 0.97
 
 
+def test_phases_that_ask_for_other_parts_of_the_same_slots_are_phases():
+    """Records with gaps: their first blocks in one half of the run, their second ones in the other."""
+    rng = np.random.default_rng(5)
+    offsets = rng.integers(0, 40, 4000) * 13 * REQUEST + (np.arange(4000) >= 2000) * REQUEST
+    workload = Workload((file_of(offsets, [REQUEST] * 4000, size_bytes=40 * 13 * REQUEST),), 8)
+    (heat,) = heats_of(workload)
+    assert heat is not None and heat.grid.slots == 40
+    assert np.flatnonzero(np.diff(heat.phases)).tolist() == [SEGMENTS // 2 - 1]
+    (drawn,) = likely_run(workload, [heat], 1).files
+    second = drawn.requests["offset"] // REQUEST % 13 == 1
+    assert not second[:2000].any() and second[2000:].all()
+    spans = spans_of([heat])
+    share = shares_of(spans, [heat])
+    assert share is not None and share.shape == (len(spans.run), 2)
+    first, later = (share[spans.low == at] for at in (0, REQUEST))
+    assert (first[:, 0] > 0.99).all() and (later[:, 1] > 0.99).all()
+
+
 def test_a_sequence_that_is_drawn_again_goes_the_same_way_and_writes_as_often():
     file = file_of(streams(3, 300) * REQUEST, [REQUEST] * 900, np.arange(900) % 3 == 0)
     workload = Workload((file,), 3)
@@ -218,4 +236,4 @@ def test_the_bound_decides_ties_only_where_no_fresh_runs_do(smooth, is_fresh, mo
 #: and streams on disks that spare continued accesses their startup.
 @pytest.mark.parametrize("number", [44, 54, 58])
 def test_what_best_was_behind_in_it_is_no_more(number):
-    assert compare(number, 3.0, 30.0).unseen <= 1.03
+    assert compare(number, 3.0, 16.0).unseen <= 1.05

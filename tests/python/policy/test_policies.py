@@ -131,7 +131,7 @@ class TestEveryPolicy:
         workload, on = zipf_workload(40, 300), cluster(4, 2, 3 * MIB)
         if name == "best":
             # Small enough for a search that ends by itself, before its time.
-            monkeypatch.setattr("stripewise.policy.best.best.POLISH_REQUESTS", 20_000)
+            monkeypatch.setattr("stripewise.policy.best.finish.POLISH_REQUESTS", 20_000)
             workload, on = zipf_workload(4, 30), cluster(2, 1, MIB)
         plans = [chosen(name).plan(workload, on, OPTIONS) for _ in range(2)]
         assert dump_plan(plans[0]) == dump_plan(plans[1])

@@ -249,6 +249,11 @@ def test_what_stands_and_is_read_again_is_young_and_needs_no_building():
     (one,) = found.sets
     assert one.is_stored and one.age == 0.0 and one.benefit_s == pytest.approx(before.sets[0].benefit_s)
     assert found.build_s == 0.0 and "stands already" in found.chosen[0].reasons
+    # What writes have left stale is built as what is new.
+    stale = tuple(replace(each, is_outdated=True) for each in stands(before, 7.0))
+    anew = decided([pattern], stored=stale)
+    assert anew.build_s == before.build_s > 0 and anew.sets[0].is_stored
+    assert anew.chosen[0].reasons[-1] == "stands, but writes have left it stale in part: it is made anew"
 
 
 @settings(max_examples=20)

@@ -38,7 +38,7 @@ def test_a_table_for_each_file_with_its_sum_and_what_is_not_made(columns, monkey
     lines = said.splitlines()
     assert lines[0] == "radar: /scratch/out.dat"
     assert lines[1].split() == ["pattern", "layout", "gain", "s", "times", "as", "fast", "space", "build", "s"]
-    assert "Each of 4 ranks reads 64 small" in lines[3] and "344KiB on hdd0 hdd1 hdd2, each" in lines[3]
+    assert "Each of 4 ranks reads 64 small" in lines[3] and "344KiB on hdd0 hdd1 hdd2 for the first" in lines[3]
     assert "radar: 1 replica, I/O by the model 0.278 s from the file, 0.126 s less from\n" in said
     assert "\nreplicas (1.83 times as fast), 4.0 MiB" in said
     assert "not made of /scratch/out.dat:\n  radar makes copies of what is only read:\n    Each of 4 ranks" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from stripewise.cli.run.kept_layout import FILES_SHOWN, kept_layout
 from stripewise.plan import Expected, FilePlan, Plan, Window
 from stripewise.plan.document import RegionPlan
@@ -44,3 +46,14 @@ def test_of_many_files_and_reasons_the_others_are_counted() -> None:
     lines = list(kept_layout(plan(*(file(f"/f{n}", *regions) for n in range(5)))))
     assert f"and {5 - FILES_SHOWN} further file(s), none larger" in lines and "  and 6 more reason(s)" in lines
     assert len(lines) < 24
+
+
+def test_a_file_that_is_gone_and_made_anew_under_other_names_is_told_by_its_glob_alone(
+    tmp_path: Path,
+) -> None:
+    region = RegionPlan(0, MIB, (("s0", 4096),))
+    for name in ("ckpt-1", "ckpt-3"):
+        (tmp_path / name).touch()
+    kept = plan(*(file(str(tmp_path / f"ckpt-{n}"), region) for n in (1, 2, 3)))
+    said = "\n".join(kept_layout(kept, {f"{tmp_path}/ckpt-*": kept.files[0]}))
+    assert f"new files {tmp_path}/ckpt-*" in said and "ckpt-3" in said and "ckpt-2" not in said

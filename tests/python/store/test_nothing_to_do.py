@@ -41,8 +41,8 @@ UNKNOWN = {
     "set-layout NONE --layout def": 1,
     "relink NONE": 1,
     "replica rm STORE NONE": 1,
-    "drain STORE tape": 1,
-    "remove STORE tape": 1,
+    "drain STORE tape": 2,
+    "remove STORE tape": 2,
     "template rm STORE NONE": 2,
     "plan rm STORE NONE": 2,
 }

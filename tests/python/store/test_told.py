@@ -78,7 +78,7 @@ def test_what_can_move_nothing_here_is_refused_before_a_program_runs(lab: Path, 
 
 
 def test_a_verb_of_a_group_is_found_by_its_own_name() -> None:
-    assert "No such command 'export'; did you mean store export?" in said("export", "f", code=2)
+    assert "no such command 'export'; did you mean store export?" in said("export", "f", code=2)
 
 
 def test_a_mover_tells_what_it_has_moved_in_all_windows() -> None:

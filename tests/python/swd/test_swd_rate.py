@@ -21,4 +21,7 @@ def test_a_rate_that_was_given_is_kept():
     assert default_stretch("zipf,alpha=0.8") == KEEPS_UP
     assert default_stretch("uniform,arrivals=fixed:5") == default_stretch("syn") == default_stretch(None) == 1
     rate = ("swd", "simulate", "--workload", "uniform", "--requests", "500", "--scheme", "hdd", "--stretch", "1")
-    assert "requests come faster" in stripewise(*rate).stderr
+    assert "requests come faster than they are served: " in stripewise(*rate).stderr
+    # A rate that only some schemes keep up with.
+    said = stripewise(*rate[:5], "2000", "--scheme", "hdd,1234,tstl-greedy", "--stretch", "4").stderr
+    assert "faster than they are served by 1234: response times grow" in said, said

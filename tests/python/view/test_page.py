@@ -109,7 +109,7 @@ def test_no_input_and_nothing_behind_a_link_is_replaced(tmp_path, flag):
     assert "part of the trace" in stripewise("show", trace, flag, trace / "trace.parquet", code=2).stderr
     (tmp_path / "own").write_text("mine")
     os.symlink(tmp_path / "own", tmp_path / "link")
-    assert "not a regular file" in stripewise("show", trace, flag, tmp_path / "link", code=2).stderr
+    assert "is a link" in stripewise("show", trace, flag, tmp_path / "link", code=2).stderr
     assert flag in stripewise("show", trace, flag, tmp_path / "none" / "x", code=2).stderr
     assert (trace / "trace.parquet").read_bytes() == kept and (tmp_path / "own").read_text() == "mine"
 

@@ -4,7 +4,7 @@
 use crate::common::TARGETS;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stripewise_layout::{GRANULE, Layout, Origin, Placement, Region, Spread, Stripe, View};
+use stripewise_layout::{GRANULE, Layout, NotAsked, Origin, Placement, Region, Spread, Stripe, Striping, View};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -13,6 +13,11 @@ fn equal(targets: u32, width_bytes: u64, len: u64) -> Vec<u8> {
     let stripes = (0..targets).map(|target| Stripe { target, width_bytes }).collect();
     let region = Region { start: 0, len, generation: 0, placement: Placement::Striped(stripes) };
     Layout { regions: vec![region], ..Layout::default() }.encode().unwrap()
+}
+
+fn region_of(start: u64, len: u64) -> Region {
+    let stripes = (0..2).map(|target| Stripe { target, width_bytes: 64 * KIB }).collect();
+    Region { start, len, generation: 0, placement: Placement::Striped(stripes) }
 }
 
 /// The layout file of a new file.
@@ -39,6 +44,59 @@ fn a_new_file_has_the_origin_of_its_template() {
             let made = Layout::decode(&made).unwrap();
             assert_eq!(made, Layout::decode(&made.encode().unwrap()).unwrap());
             assert_eq!(made.origin, origin);
+        }
+    }
+}
+
+/// The stripes of a new file that was asked for so.
+fn asked(template: &[u8], asked: Striping, room: &[u64], chance: u64) -> Result<Vec<(u32, u64)>, NotAsked> {
+    let view = View::parse(template).unwrap();
+    let spread = Spread::asked(&view, &asked, |target| room.get(target as usize).copied().unwrap_or(0), chance)?;
+    let mut bytes = vec![0; spread.bytes()];
+    spread.encode(&mut bytes);
+    let made = Layout::decode(&bytes).unwrap();
+    assert_eq!(made.encode().unwrap(), bytes);
+    assert_eq!((made.origin, made.regions.len()), (Origin::Given, 1));
+    let region = made.regions.into_iter().next().unwrap();
+    let Placement::Striped(stripes) = region.placement else { panic!("no stripes") };
+    let stripes: Vec<_> = stripes.iter().map(|stripe| (stripe.target, stripe.width_bytes)).collect();
+    assert_eq!(region.len % stripes.iter().map(|(_, width)| width).sum::<u64>(), 0);
+    assert_eq!(stripes, spread.stripes().collect::<Vec<_>>());
+    Ok(stripes)
+}
+
+#[test]
+fn a_new_file_has_the_stripes_that_it_was_asked_for() {
+    let (template, room) = (equal(6, 64 * KIB, 64 * MIB), [1 << 40; 6]);
+    let of = |count, width_bytes, first, chance| asked(&template, Striping { count, width_bytes, first }, &room, chance).unwrap();
+    assert_eq!(of(2, MIB, 1, u64::MAX), [(0, MIB), (1, MIB)]);
+    assert_eq!(of(3, 0, 5, 0), [(4, 64 * KIB), (5, 64 * KIB), (0, 64 * KIB)]);
+    assert_eq!(of(1, 5000, 6, 0), [(5, 8 * KIB)]);
+    assert_eq!(of(60, MIB, 0, 0), (0..6).map(|target| (target, MIB)).collect::<Vec<_>>());
+    assert_eq!(of(0, 0, 0, u64::MAX)[0], (5, 64 * KIB));
+    // There is no seventh target, so any is the first.
+    assert_eq!(of(1, 0, 7, 0), [(0, 64 * KIB)]);
+    assert_eq!(of(1, u64::MAX, 1, 0), [(0, 256 * MIB)]);
+    let one_full = [1 << 40, MIB, 1 << 40, 0, 1 << 40, 1 << 40];
+    let by_room = |count, first| asked(&template, Striping { count, width_bytes: 2 * MIB, first }, &one_full, 0);
+    assert_eq!(by_room(2, 1), Err(NotAsked::NoRoom));
+    assert!(by_room(2, 5).is_ok());
+    assert_eq!([by_room(0, 0), by_room(6, 1), by_room(9, 5)], [const { Err(NotAsked::Unlike) }; 3]);
+    let two = Layout { regions: vec![region_of(0, 4 * MIB), region_of(4 * MIB, 4 * MIB)], ..Layout::default() }.encode().unwrap();
+    assert_eq!(asked(&two, Striping { count: 1, ..Striping::default() }, &room, 0), Err(NotAsked::Shaped));
+    let long = equal(6, 64 * KIB, (1 << 60) / (384 * KIB) * (384 * KIB));
+    assert_eq!(asked(&long, Striping { count: 5, width_bytes: 200_000_000, first: 1 }, &room, 0), Err(NotAsked::Shaped));
+}
+
+proptest! {
+    #[test]
+    fn stripes_that_are_asked_for_are_neighbours(count in 0u32..20, width in 0u64..1 << 32, first in 0u32..20, chance: u64, targets in 1u32..12) {
+        let template = equal(targets, 64 * KIB, 64 * MIB);
+        let stripes = asked(&template, Striping { count, width_bytes: width, first }, &[u64::MAX; 12], chance).unwrap();
+        prop_assert_eq!(stripes.len() as u32, if count == 0 { targets } else { count.min(targets) });
+        prop_assert!(stripes.windows(2).all(|pair| pair[1].0 == (pair[0].0 + 1) % targets && pair[1].1 == pair[0].1));
+        if (1..=targets).contains(&first) {
+            prop_assert_eq!(stripes[0].0, first - 1);
         }
     }
 }

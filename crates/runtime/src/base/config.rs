@@ -1,4 +1,4 @@
-//! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _TRACE, _LOG, _TRUST), as it was when it began.
+//! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _ENGINE, _TRACE, _LOG, _TRUST), as it was when it began.
 
 use crate::base::sys;
 use core::cell::UnsafeCell;
@@ -14,6 +14,8 @@ struct Told {
     trust: TrustList,
     /// See [`plan`].
     plan: u64,
+    /// See [`has_engine`].
+    engine: bool,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
     /// See [`is_emulator`].
@@ -34,6 +36,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     log: FixedPath::new(),
     trust: TrustList::new(),
     plan: 0,
+    engine: false,
     store_identity: (0, 0),
     emulator: false,
 }));
@@ -85,6 +88,8 @@ pub unsafe fn read(environ: *const *const libc::c_char) -> bool {
     let plan = unsafe { variable(environ, b"STRIPEWISE_PLAN") };
     told.plan = plan.and_then(|digits| core::str::from_utf8(digits).ok()).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
     // SAFETY: the caller's promise.
+    told.engine = unsafe { variable(environ, b"STRIPEWISE_ENGINE") } == Some(b"1");
+    // SAFETY: the caller's promise.
     if let Some(list) = unsafe { variable(environ, b"STRIPEWISE_TRUST") } {
         told.trust.push(list);
     }
@@ -105,6 +110,11 @@ pub fn manage_globs() -> &'static [u8] {
 /// The kept plan that this run follows, for the layouts of new files; 0: none.
 pub fn plan() -> u64 {
     told().map_or(0, |t| t.plan)
+}
+
+/// Whether new files take the stripes that a program asks MPI-IO for.
+pub fn has_engine() -> bool {
+    told().is_some_and(|t| t.engine)
 }
 
 /// The trace directory.

@@ -10,8 +10,8 @@ static SAID: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 /// Of a path so many of the last bytes are shown: the line must fit.
 const PATH_SHOWN: usize = 3000;
 
-/// FNV-1a.
-fn hash(parts: [&[u8]; 2]) -> u64 {
+/// FNV-1a; never 0.
+pub fn hash(parts: [&[u8]; 2]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter());
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)) | 1
 }

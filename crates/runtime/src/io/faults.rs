@@ -28,7 +28,8 @@ pub fn note(file: &'static File, target: u32, errno: Errno) {
         if told.is_none_or(|bits| bits >> (target % 64) & 1 != 0) {
             return;
         }
-        let what: &[u8] = if errno.0 == libc::EDQUOT { b" has no room left for this user, whose quota is full" } else { b" has no room left" };
+        let what: &[u8] =
+            if errno.0 == libc::EDQUOT { b" has no room for this user, whose quota is full" } else { b" has no room for what was to be written" };
         let is_given = file.current().is_ok_and(|layout| matches!(layout.view.origin(), Origin::Given | Origin::Drained));
         return say(file, target, None, what, if is_given { WITHOUT_ROOM_WHERE_GIVEN } else { WITHOUT_ROOM });
     }

@@ -61,6 +61,7 @@ pub struct Library {
     type_commit: unsafe extern "C" fn(*mut Handle) -> i32,
     /// None: not all of them are there.
     pub asking: Option<Asking>,
+    info_length: Option<unsafe extern "C" fn(Handle, *const c_char, *mut i32, *mut i32) -> i32>,
     info_get: Option<unsafe extern "C" fn(Handle, *const c_char, i32, *mut c_char, *mut i32) -> i32>,
     pub envelope: unsafe extern "C" fn(Handle, *mut i32, *mut i32, *mut i32, *mut i32) -> i32,
     pub contents: unsafe extern "C" fn(Handle, i32, i32, i32, *mut i32, *mut isize, *mut Handle) -> i32,
@@ -205,6 +206,7 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         type_struct: function!(c"PMPI_Type_create_struct")?,
         type_commit: function!(c"PMPI_Type_commit")?,
         asking: asking(&symbol),
+        info_length: function!(c"PMPI_Info_get_valuelen"),
         info_get: function!(c"PMPI_Info_get"),
         envelope: function!(c"PMPI_Type_get_envelope")?,
         contents: function!(c"PMPI_Type_get_contents")?,
@@ -330,10 +332,22 @@ impl Library {
         ![0, self.info_null].contains(&self.of(info))
     }
 
-    /// The value of a key of an MPI_Info, as much of it as `into` has room for; none: not set.
+    /// How long the value of a key of an MPI_Info is; none: not set.
+    pub fn value_length(&self, info: Handle, key: &CStr) -> Option<usize> {
+        let (mut flag, mut length) = (0, 0);
+        let ask = self.info_length.filter(|_| self.is_info(info))?;
+        // SAFETY: MPI's prototype.
+        let result = unsafe { ask(info, key.as_ptr(), &raw mut length, &raw mut flag) };
+        usize::try_from(length).ok().filter(|_| result == 0 && flag != 0)
+    }
+
+    /// The value of a key of an MPI_Info; none: not set, or longer than `into` has room for, which to ask for would end a job of MPICH's.
     pub fn value<'a>(&self, info: Handle, key: &CStr, into: &'a mut [u8]) -> Option<&'a [u8]> {
         let mut flag = 0;
         let get = self.info_get.filter(|_| self.is_info(info))?;
+        if self.value_length(info, key)? >= into.len() {
+            return None;
+        }
         // SAFETY: MPI's prototype; the last byte stays zero.
         let result = unsafe { get(info, key.as_ptr(), into.len() as i32 - 1, into.as_mut_ptr().cast(), &raw mut flag) };
         if result != 0 || flag == 0 {

@@ -12,8 +12,10 @@ mod opening;
 mod redirect;
 mod requests;
 mod room;
+mod striping;
 mod waits;
 
+use crate::base::config;
 use crate::base::tls;
 use crate::copies;
 use crate::trace;
@@ -151,6 +153,7 @@ fn leave() {
         let thread = &mut *tls::thread();
         thread.mpi = 0;
         thread.mpi_muted = 0;
+        thread.striping = [0; 4];
     }
 }
 
@@ -263,10 +266,10 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
     1
 }
 
-/// Whether files that are opened may have copies.
+/// Whether files that are opened may have copies, or new ones stripes that they are asked for.
 #[unsafe(no_mangle)]
 pub extern "C" fn sw_mpi_may_serve() -> i32 {
-    i32::from(copies::may_be_there())
+    i32::from(copies::may_be_there() || config::has_engine())
 }
 
 /// Whether copies have given all bytes of a read (1), which then is not made, or MPI refuses it (2), with `result`.

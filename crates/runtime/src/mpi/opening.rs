@@ -21,7 +21,7 @@ use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
 const SEQUENTIAL: u64 = 256;
 
 /// What MPI_File_open was given, without the name of a file system's driver (`ufs:`) that ROMIO takes off.
-fn without_driver(name: &CStr) -> &CStr {
+pub(super) fn without_driver(name: &CStr) -> &CStr {
     const DRIVERS: [&[u8]; 14] = [
         b"ufs:",
         b"nfs:",

@@ -8,10 +8,14 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::file::access;
 use crate::file::{self, New, Raw};
 use crate::names as managed;
+use crate::open::striping::{self, Asked, Told};
 use crate::store::part::{self, At, Held, Transient};
+use crate::store::room::Chosen;
 use crate::store::{self, Attached};
+use core::cell::Cell;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
+use stripewise_layout::Striping;
 use stripewise_store::bin::Action;
 use stripewise_store::ctl::FLAG_UNLINKED;
 use stripewise_store::names::{self, glob_matches, link_text};
@@ -23,6 +27,11 @@ pub struct Place {
     store: &'static Attached,
     path: FixedPath,
     layout: &'static [u8],
+    /// Somebody gave it: a kept plan, a rule of the store.
+    is_given: bool,
+    /// Other stripes that it was asked for, and what became of that.
+    asked: Option<Asked>,
+    told: Cell<Told>,
 }
 
 /// Whether a file that does not exist yet is to be managed: by the run's patterns (`STRIPEWISE_MANAGE`), else by the store's rules.
@@ -50,11 +59,12 @@ pub fn place_for(dirfd: i32, path: &CStr) -> Sys<Option<Place>> {
     if !managed {
         return Ok(None);
     }
-    let layout = match store.plan().and_then(|plan| plan.rule_for(name)).or(rule) {
-        Some(rule) if rule.action == Action::Manage && !rule.layout.is_empty() => rule.layout,
-        _ => view.default_layout(),
+    let (layout, is_given) = match store.plan().and_then(|plan| plan.rule_for(name)).or(rule) {
+        Some(rule) if rule.action == Action::Manage && !rule.layout.is_empty() => (rule.layout, true),
+        _ => (view.default_layout(), false),
     };
-    Ok(Some(Place { store, path: absolute, layout }))
+    let asked = striping::asked(name);
+    Ok(Some(Place { store, path: absolute, layout, is_given, asked, told: Cell::new(Told::Nothing) }))
 }
 
 fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
@@ -99,6 +109,9 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let created = begin(place, id, dir, mode)?;
     let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at));
     named.inspect_err(|_| abandon(created.index))?;
+    if let Some(asked) = &place.asked {
+        striping::say(store.path(), asked, place.told.get());
+    }
     Ok(created)
 }
 
@@ -134,7 +147,7 @@ fn open_own(dir: &Held) -> Sys<Held> {
 fn begin(place: &Place, id: u64, dir: Held, mode: u32) -> Sys<Created> {
     let store = place.store;
     let at = At { dir: dir.fd(), store, id, head: None };
-    let made = write_layout(&at, place.layout).and_then(|layout| Ok((make_head(place, &at, mode)?, layout)));
+    let made = write_layout(&at, place).and_then(|layout| Ok((make_head(place, &at, mode)?, layout)));
     let (made, layout) = made.inspect_err(|_| undo(store, id))?;
     let index = match file::acquire_new(store, id, New { dir, head: made.head, layout }) {
         // A verb that goes through the store has it for a moment.
@@ -226,14 +239,37 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
 }
 
 #[inline(never)] // As above.
-fn write_layout(at: &At, template: &'static [u8]) -> Sys<Raw> {
-    let chosen = at.store.layout_for(template, at.id)?;
+fn write_layout(at: &At, place: &Place) -> Sys<Raw> {
+    let chosen = match &place.asked {
+        Some(asked) if asked.striping != Striping::default() => as_asked(at, place, &asked.striping)?,
+        _ => at.store.layout_for(place.layout, at.id)?,
+    };
     let layout = match &chosen.spread {
         None => Raw::of_new(chosen.template, at.id, at.store)?,
         Some(spread) => Raw::of_spread(spread, at.id, at.store)?,
     };
     let fd = Held::from_raw(at.create_part(c"layout", libc::O_WRONLY, 0o644)?);
     if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok(layout) } else { Err(Errno(libc::ENOSPC)) }
+}
+
+/// The layout of a file that was asked for in some stripes. What somebody has given counts more: he may have measured it.
+#[cold]
+#[inline(never)] // As above.
+fn as_asked(at: &At, place: &Place, asked: &Striping) -> Sys<Chosen> {
+    let told = if place.is_given {
+        Told::Given
+    } else {
+        match at.store.layout_asked(place.layout, asked, at.id)? {
+            Ok(spread) => {
+                let width_bytes = spread.stripes().next().map_or(0, |(_, width_bytes)| width_bytes);
+                place.told.set(Told::Got(spread.stripes().count() as u32, width_bytes));
+                return Ok(Chosen { template: place.layout, spread: Some(spread) });
+            }
+            Err(why) => Told::Refused(why),
+        }
+    };
+    place.told.set(told);
+    at.store.layout_for(place.layout, at.id)
 }
 
 /// Takes back what a failed creation made.

@@ -6,7 +6,7 @@ use crate::base::lock::Lock;
 use crate::base::sys::{Errno, Sys, of_target};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
-use stripewise_layout::{Spread, View};
+use stripewise_layout::{NotAsked, Spread, Striping, View};
 use stripewise_store::room::{Seen, share};
 use stripewise_target::devices::Devices;
 use stripewise_target::interface::Target;
@@ -60,7 +60,7 @@ impl Attached {
         if !is_fresh(devices, targets()) && self.look(devices, targets()).is_err() {
             return Ok(Chosen::as_it_is(template));
         }
-        let known = |target: u32| devices.line(target).map(|line| line.room_bytes.load(Ordering::Relaxed)).unwrap_or(0).checked_sub(1);
+        let known = |target: u32| known(devices, target);
         let all_known = |view: &View<'_>| (0..view.target_count()).filter(|t| view.uses_target(*t)).all(|t| known(t).is_some());
         let room = |target: u32| known(target).unwrap_or(0);
         let spread =
@@ -71,6 +71,18 @@ impl Attached {
         }
         // What a rule says is turned for no file: somebody may have measured it.
         Ok(spread(&view, template, is_own.then_some(chance)))
+    }
+
+    /// What a new file gets in place of the store's own `template` where it was asked for in some stripes. What room nobody knows counts as enough.
+    #[cold]
+    #[inline(never)] // As above.
+    pub fn layout_asked(&'static self, template: &'static [u8], asked: &Striping, chance: u64) -> Sys<Result<Spread<'static>, NotAsked>> {
+        let Ok(view) = View::parse(template) else { return Ok(Err(NotAsked::Shaped)) };
+        let count = self.view()?.target_count() as u32;
+        let targets = || (0..count).filter(|t| view.uses_target(*t));
+        let seen = self.devices().filter(|devices| is_fresh(devices, targets()) || self.look(devices, targets()).is_ok());
+        let room = |target: u32| seen.and_then(|devices| known(devices, target)).unwrap_or(u64::MAX);
+        Ok(Spread::asked(&view, asked, room, chance))
     }
 
     /// Looks at the room of the targets.
@@ -117,6 +129,11 @@ impl Attached {
         };
         Ok(Seen { device, free, left })
     }
+}
+
+/// The room that was seen on a target, bytes; none: nobody has.
+fn known(devices: &Devices, target: u32) -> Option<u64> {
+    devices.line(target).map(|line| line.room_bytes.load(Ordering::Relaxed)).unwrap_or(0).checked_sub(1)
 }
 
 /// The number of a pool that is one target's alone.

@@ -158,9 +158,10 @@ pub fn configure(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<()
                 && let Some(why) = identity::mismatch(medium, dir, &uuid, index)
             {
                 return Err(StoreError::Invalid(format!(
-                    "{}: target {}: {why}; its former path was {} (as in store.toml.compiled, which verbs used last)",
+                    "{}: target {}: {}; its former path was {} (as in store.toml.compiled, which verbs used last)",
                     root.join("store.toml").display(),
                     target.name,
+                    why.told(root, &target.name),
                     old.path.display()
                 )));
             }
@@ -192,7 +193,7 @@ pub fn recompile(medium: &dyn Medium, root: &Path, spec: &SpecJson) -> Result<bo
     keeps_targets(&store, spec.targets.len())?;
     let mut confirmed = 0;
     for (index, target) in spec.targets.iter().enumerate().filter(|(_, target)| !is_tombstone(root, Path::new(&target.path))) {
-        let said = identity::says_so(medium, root, Path::new(&target.path), &uuid, index);
+        let said = identity::says_so(medium, root, (&target.name, Path::new(&target.path)), &uuid, index);
         confirmed += usize::from(said.map_err(|e| StoreError::Invalid(format!("{}: store.toml: target {}: {e}", root.display(), target.name)))?);
     }
     if confirmed == 0 {
@@ -220,6 +221,10 @@ pub(super) fn users_of(store: &Store<'_>) -> Result<Users> {
 
 /// An error where a layout names a target beyond the first `targets`.
 fn keeps_targets(store: &Store<'_>, targets: usize) -> Result<()> {
+    if targets >= store.targets.len() {
+        // A layout that is damaged is no reason then.
+        return Ok(());
+    }
     for id in store.ids()? {
         let named = match store.layout(id) {
             Ok(layout) => super::metadata::publish::targets_of(&layout),

@@ -289,9 +289,13 @@ impl Gc<'_> {
     /// The links to the store's files below the directories that are to be searched: looked for once, for there may be many files without a name.
     fn search(&self) -> Result<BTreeMap<u64, PathBuf>> {
         let store = self.store;
-        let (mut links, mut found) = (Vec::new(), BTreeMap::new());
+        let (mut links, mut unseen, mut found) = (Vec::new(), Vec::new(), BTreeMap::new());
         for dir in &self.options.search {
-            walk(store, dir, 0, &mut links)?;
+            walk(store, dir, 0, &mut links, &mut unseen)?;
+        }
+        // Where not all was looked at a file may have a name that was not found.
+        if let Some((_, e)) = unseen.into_iter().next() {
+            return Err(e);
         }
         for link in links {
             let is_link = store.medium.stat(&link).doing("look at", &link)?.is_some_and(|s| s.kind == Kind::Link);

@@ -9,7 +9,7 @@ use stripewise_target::identity::{IDENTITY_FILE, Identity};
 use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::error::{Context, Result, StoreError};
-use super::ids::path_of;
+use super::ids::{path_of, quoted};
 use super::medium::{Attributes, FsyncPoint, Kind, Medium, Root, put_file, read_small, replace_file};
 use super::refused::Refused;
 
@@ -22,48 +22,86 @@ fn text(identity: &Identity<'_>) -> Vec<u8> {
     text
 }
 
+/// Why a target's directory is not what the store takes it for.
+pub struct Mismatch {
+    why: String,
+    cure: Cure,
+}
+
+enum Cure {
+    Other(String),
+    /// For a directory that is missing.
+    Path,
+    /// For one without a mark.
+    Mark,
+    /// For one with the mark of another target.
+    Swapped,
+}
+
+impl Mismatch {
+    fn new(why: String, cure: impl Into<String>) -> Option<Self> {
+        Some(Self { why, cure: Cure::Other(cure.into()) })
+    }
+
+    /// What is wrong, and the cure, for the target `name` of the store at `root`.
+    #[must_use]
+    pub fn told(&self, root: &Path, name: &str) -> String {
+        let store = quoted(root);
+        let mark = || format!("have it marked anew ('stripewise store fsck {store} --repair --mark {}')", quoted(Path::new(name)));
+        let relink = || format!("stripewise store relink --moved {store}");
+        let cure = match &self.cure {
+            Cure::Other(cure) => cure.clone(),
+            Cure::Path => {
+                format!("mount or restore it, or where it was moved give its new path in store.toml (with the whole store: {})", relink())
+            }
+            Cure::Mark => {
+                format!(
+                    "perhaps its file system is not mounted; mount it, put the right directory there, or, where it is the very one that the target had, {}",
+                    mark()
+                )
+            }
+            Cure::Swapped => format!(
+                "where the paths of two targets are swapped, '{}' puts them right; where the file was copied from the other's, {}",
+                relink(),
+                mark()
+            ),
+        };
+        format!("{}; {cure}", self.why)
+    }
+}
+
 /// Whether a target's directory is what the store takes it for; `None` when it is.
 ///
 /// # Errors
 /// None of its own: what cannot be read is reported as not fitting.
-pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) -> Option<String> {
+pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) -> Option<Mismatch> {
     match medium.stat(dir) {
         Ok(Some(s)) if s.kind == Kind::Dir => {}
-        Ok(None) => {
-            return Some(format!(
-                "the directory {} is missing; mount or restore it, or where it was moved give its new path in store.toml (with the whole store: stripewise store relink --moved STORE)",
-                dir.display()
-            ));
-        }
-        Ok(Some(_)) => return Some(format!("{} is not a directory; mount or restore it", dir.display())),
+        Ok(None) => return Some(Mismatch { why: format!("the directory {} is missing", dir.display()), cure: Cure::Path }),
+        Ok(Some(_)) => return Mismatch::new(format!("{} is not a directory", dir.display()), "mount or restore it"),
         Err(e) => {
-            return Some(match Refused::of(&e) {
-                Some(refused) => format!("{refused}; {}", refused.cure()),
-                None => format!("{} cannot be looked at: {e}; give yourself access to it", dir.display()),
-            });
+            return match Refused::of(&e) {
+                Some(refused) => Mismatch::new(refused.to_string(), refused.cure()),
+                None => Mismatch::new(format!("{} cannot be looked at: {e}", dir.display()), "give yourself access to it"),
+            };
         }
     }
     let path = dir.join(IDENTITY_FILE);
     let read = read_small(medium, &path, TEXT_BYTES_MAX);
     if let Some(refused) = read.as_ref().err().and_then(Refused::of) {
-        return Some(format!("{refused}; {}", refused.cure()));
+        return Mismatch::new(refused.to_string(), refused.cure());
     }
     let bytes = read.unwrap_or_default();
     match Identity::parse(&bytes) {
-        None => Some(format!(
-            "{} is missing or unreadable: perhaps its file system is not mounted; mount it, put the right directory there, or, where it is the right one, have \
-             it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
-            path.display()
-        )),
-        Some(id) if id.uuid != *uuid => {
-            Some(format!("{} says that the directory belongs to the store {}; mount the right one", path.display(), path_of(id.store).display()))
-        }
-        Some(id) if id.index != index => Some(format!(
-            "{} says that the directory is target {} of this store, not {index}; where the paths of two targets are swapped, 'stripewise store relink \
-             --moved STORE' puts them right; where the file was copied from the other's, have it marked anew ('stripewise store fsck STORE --repair --mark TARGET')",
-            path.display(),
-            id.index
-        )),
+        None => Some(Mismatch { why: format!("{} is missing or unreadable", path.display()), cure: Cure::Mark }),
+        Some(id) if id.uuid != *uuid => Mismatch::new(
+            format!("{} says that the directory belongs to the store {}", path.display(), path_of(id.store).display()),
+            "mount the right one",
+        ),
+        Some(id) if id.index != index => Some(Mismatch {
+            why: format!("{} says that the directory is target {} of this store, not {index}", path.display(), id.index),
+            cure: Cure::Swapped,
+        }),
         Some(_) => None,
     }
 }
@@ -72,7 +110,7 @@ pub fn mismatch(medium: &dyn Medium, dir: &Path, uuid: &[u8; 16], index: usize) 
 ///
 /// # Errors
 /// `Invalid` where it says that it is another one, `Io` where it cannot be looked at.
-pub fn says_so(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], index: usize) -> Result<bool> {
+pub fn says_so(medium: &dyn Medium, store: &Path, (name, dir): (&str, &Path), uuid: &[u8; 16], index: usize) -> Result<bool> {
     if medium.hold(dir, Root::Target { store }).is_err() {
         return Ok(false);
     }
@@ -84,7 +122,7 @@ pub fn says_so(medium: &dyn Medium, store: &Path, dir: &Path, uuid: &[u8; 16], i
     if Identity::parse(&bytes).is_none() {
         return Ok(false);
     }
-    mismatch(medium, dir, uuid, index).map_or(Ok(true), |why| Err(StoreError::Invalid(why)))
+    mismatch(medium, dir, uuid, index).map_or(Ok(true), |why| Err(StoreError::Invalid(why.told(store, name))))
 }
 
 /// Takes a directory as a target: makes it when its parent is there (or when it lies in the store), and writes the identity; tells whether it did.

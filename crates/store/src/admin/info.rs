@@ -7,14 +7,13 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use stripewise_target::within::TEXT_BYTES_MAX;
 
 use super::capacity::room_bytes;
 use super::error::{Context, Result};
 use super::ids::{id_text, path_of};
-use super::medium::{Kind, Medium, read_small};
+use super::medium::{Kind, Medium};
 use super::metadata::journal;
-use super::metadata::link::{names_file, parse_link_record, recorded};
+use super::metadata::link::{names_file, recorded};
 use super::metadata::size::{recovered_size, size_by_what_is_there};
 use super::metadata::unlinked::was_unlinked;
 use super::objects;
@@ -111,8 +110,7 @@ fn size_in_ctl(store: &Store<'_>, id: u64) -> Result<Option<u64>> {
 
 /// Where a file's link was made.
 pub fn link_path(store: &Store<'_>, id: u64) -> Option<PathBuf> {
-    let record = read_small(store.medium, &store.part(id, "link"), TEXT_BYTES_MAX).ok()?;
-    parse_link_record(&record).map(|(_, _, path)| path.to_path_buf())
+    recorded(store, id).ok()?.map(|(_, _, path)| path)
 }
 
 /// Files whose recorded name leads to them no more, though nobody removed them through the library.
@@ -174,7 +172,7 @@ pub fn devices_json(store: &Store<'_>) -> Result<Value> {
         let line = devices.as_ref().and_then(|d| d.line(index as u32));
         let of =
             |pick: fn(&stripewise_target::devices::DeviceLine) -> &std::sync::atomic::AtomicU64| line.map_or(0, |l| pick(&l).load(Ordering::Relaxed));
-        let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index);
+        let away = super::identity::mismatch(store.medium, &target.path, &store.uuid, index).map(|why| why.told(&store.root, &target.name));
         let files = if away.is_some() { None } else { Some(files_on(store, index as u32)?) };
         targets.push(json!({"name": target.name, "away": away, "files": files,
             "free_bytes": room.get(index).copied().flatten().filter(|_| away.is_none()),

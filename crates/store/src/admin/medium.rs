@@ -240,6 +240,8 @@ pub trait Places {
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()>;
     /// From now on nothing but its identity file is touched in a target's directory: it is not this store's.
     fn close_target(&self, dir: &Path);
+    /// Holds a [`Root::Place`] no more.
+    fn let_go(&self, dir: &Path);
     /// A target's directory, which is held, as a place of objects. An error where it is away, or another's.
     fn target(&self, dir: &Path) -> io::Result<Any>;
     /// Users whom an object may belong to, by the path that it would have; none where everybody may.

@@ -16,7 +16,7 @@ use stripewise_target::within::Refusal;
 use super::error::{Context, Result, StoreError};
 use super::ids::quoted;
 use super::medium::FsyncPoint;
-use super::metadata::link::called;
+use super::metadata::link::{called, word};
 use super::refused::{Refused, refused};
 use super::store::Store;
 use crate::rights::{OWNER_LOOK_NS, OWNER_LOOKS};
@@ -199,9 +199,9 @@ pub fn write_at(object: &dyn Object, buf: &[u8], at: u64, path: &Path) -> Result
     batch::write_at(object, buf, at).doing("write", path)
 }
 
-/// What helps where an object of a file is missing and its target is there.
-pub fn missing_cure(store: &Store<'_>) -> String {
-    format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm FILE", quoted(&store.root))
+/// What helps where an object is missing of the file called `name`, in quotes, and its target is there.
+pub fn missing_cure(store: &Store<'_>, name: &str) -> String {
+    format!("restore it from a copy, or remove the file: stripewise run --store {} -- rm {name}", quoted(&store.root))
 }
 
 /// The error of a target that is away, or that is missing an object of file `id`.
@@ -209,5 +209,5 @@ pub fn missing(store: &Store<'_>, id: u64, target: u32, path: &Path) -> StoreErr
     if let Some(why) = store.away(target as usize) {
         return StoreError::Damaged(format!("{}: {why}", called(store, id)));
     }
-    StoreError::NotFound(format!("{}: its object {} is missing; {}", called(store, id), path.display(), missing_cure(store)))
+    StoreError::NotFound(format!("{}: its object {} is missing; {}", called(store, id), path.display(), missing_cure(store, &word(store, id))))
 }

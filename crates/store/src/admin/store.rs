@@ -236,7 +236,7 @@ impl<'m> Store<'m> {
     pub fn away(&self, index: usize) -> Option<String> {
         let target = self.targets.get(index)?;
         let why = super::identity::mismatch(self.medium, &target.path, &self.uuid, index)?;
-        Some(format!("target {} is away: {why}", target.name))
+        Some(format!("target {} is away: {}", target.name, why.told(&self.root, &target.name)))
     }
 
     /// The object of a plane: `<target>/<id>.data` or `<target>/<id>.data1`.

@@ -4,10 +4,10 @@
 use stripewise_target::identity::IDENTITY_FILE;
 use stripewise_target::within::TEXT_BYTES_MAX;
 
-use super::check::sums;
 use super::error::{Context, Result, StoreError};
 use super::medium::{Open, read_small};
 use super::metadata::journal;
+use super::metadata::sums;
 use super::store::Store;
 use crate::bin::STORE_VERSION;
 use crate::ctl::CTL_MAGIC;

@@ -125,7 +125,8 @@ def model(
 ) -> None:
     """Compare the modelled cost of a request on all layouts.
 
-    Term by term; with --sweep, over request sizes and numbers of processes.
+    Term by term; with --sweep, over request sizes and numbers of processes. 'stripewise model engine' shows what
+    IO-Engine's rules say of calls of MPI-IO.
     """
     described = _devices(devices.cluster, devices.hservers, devices.sservers)
     axes = parse_sweeps(sweep or [])

@@ -22,9 +22,9 @@ from ...store.globs import escape, matches
 from ...store.plans import check_files
 from ...units import command_line, format_size, quoted
 from ..arguments import flattened
+from ..copies.building import Making, build_chosen
 from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import moves_ended, print_json, printable, progress, say, wrapped
-from ..replica_building import Making, build_chosen
 
 
 @flattened

@@ -112,6 +112,8 @@ def _report(result: Result, store: Path, json: bool) -> None:
             clock = "on a clock that begins anew (--start-at, --now)"
             _complain(f"{ENDED_BY[signal.SIGINT]}; what has moved stays, every file is whole; {again}, {clock}")
         raise typer.Exit(128 + result.signal)
+    if result.stopped and not result.is_complete:
+        raise StoreError(f"{store}: was stopped; the same command again moves the rest")
     if result.left and not result.stopped:
         if all(left["why"] == NOT_THERE for left in result.left):
             cure = "check their paths, or give --missing-ok where they need not be there"

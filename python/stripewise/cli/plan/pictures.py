@@ -12,8 +12,9 @@ from ...errors import NoRequestsError, UsageError
 from ...files.parts import check_output
 from ...findings import FileFacts, RunFacts, findings_of, span_of, waits_of, why_quicker
 from ...units import seconds_text
-from ...view import Shown, ViewRequests, check_target, picture_of, read_requests, write_page, write_perfetto
+from ...view import Shown, ViewRequests, picture_of, read_requests, write_page, write_perfetto
 from ...workload.maps import maps_in, with_maps
+from ...workload.trace import check_no_part
 from ..output import printable, progress, say_partial
 from .options import say_of_trace
 from .show_trace import Page, is_quicker, priced_by
@@ -25,7 +26,7 @@ def check_pictures(sources: Sequence[Path], html: Path | None, perfetto: Path | 
         if out is not None:
             check_output(out, flag)
             for source in sources:
-                check_target(flag, out, source)
+                check_no_part(flag, out, source)
                 if out.exists() and source.exists() and out.samefile(source):
                     raise UsageError(
                         f"{flag}: {out} is a trace to be shown, which this would overwrite; give another name"

@@ -38,7 +38,7 @@ from ...workload.counted import Choice
 from ...workload.layouts import store_of_trace
 from ...workload.made import made_in
 from ...workload.maps import with_maps
-from ...workload.trace import Progress, read_meta, read_trace, run_end, run_place
+from ...workload.trace import Progress, read_meta, read_trace, run_end, run_place, trace_file
 from ..arguments import flattened
 from ..options import JsonOption, names_completed
 from ..output import (
@@ -229,7 +229,8 @@ def _of_store(
 
 def _on_own_store(asked: PlanRequest, trace: Path) -> PlanRequest:
     """The same for the store that has the trace's files. UsageError where there is none, or none alone."""
-    if not trace.exists() or (root := store_of_trace(trace)) is None:
+    trace_file(trace)
+    if (root := store_of_trace(trace)) is None:
         raise _no_devices(trace)
     return dataclasses.replace(asked, store=Path(root))
 

@@ -38,8 +38,9 @@ def files(
 ) -> None:
     """List which files of a trace count, and why others do not.
 
-    Plans, patterns and pages cover the files that count, most bytes first. Without TRACE: print the rules. Change them
-    for one command with --include and --exclude, for all in files.toml (docs/formats.md).
+    Plans and pages cover the files that count, most bytes first; patterns and replicate those outside stores, too.
+    Without TRACE: print the rules. Change them for one command with --include and --exclude, for all in files.toml
+    (docs/formats.md).
     """
     choice = files.choice()
     if trace is None:

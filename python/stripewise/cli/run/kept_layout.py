@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...files.spelling import path_meant
 from ...plan import FilePlan, Plan
-from ...store.globs import escape
+from ...store.globs import escape, matches
 from ...units import format_size
 from ..output import printable, regions_drawn, regions_text, wrapped
 
@@ -25,7 +26,15 @@ def kept_layout(
     makes `anew` have their globs' names, for the next run's have others; `classes` are those of targets.
     """
     globs = {file.path: glob for glob, file in (anew or {}).items()}
-    order = sorted(plan.files, key=lambda file: -file.size)
+    # One that is gone, as its name is of one run alone, is told by its glob.
+    told = [
+        file
+        for file in plan.files
+        if file.path in globs
+        or os.path.lexists(path_meant(file.path))
+        or not any(matches(glob, file.path) for glob in globs.values())
+    ]
+    order = sorted(told, key=lambda file: -file.size)
     yield f"the layout that stays, of {plan.policy}:"
     for file in order[:FILES_SHOWN]:
         glob = globs.get(file.path, file.path)

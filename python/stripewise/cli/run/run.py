@@ -24,13 +24,12 @@ from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
-from ...store.kept import pick, prepare
+from ...store.kept import pick, prepare, rm_command
 from ...store.owned import IDENTITY
 from ...units import quoted
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
-from ..store.plan import rm_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +62,28 @@ class KeptOptions:
             help="Number of processes, to choose the kept plan (default: from CMD or its environment).",
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryOptions:
+    """What the library does for the program beside that."""
+
+    engine: Annotated[
+        bool,
+        typer.Option(
+            "--engine",
+            help="Give new files the stripes that CMD asks MPI-IO for: hints striping_factor, striping_unit, "
+            "start_iodevice.",
+        ),
+    ] = False
+    refuse_rings: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-rings",
+            help="Make the kernel refuse io_uring and libaio, for programs that use them without their libraries. "
+            "Breaks sudo and set-user-id programs unless run as root.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -119,17 +140,12 @@ def run(
     ] = None,
     kept: KeptOptions,
     limits: MoverOptions,
-    refuse_rings: Annotated[
-        bool,
-        typer.Option(
-            "--refuse-rings",
-            help="Make the kernel refuse io_uring and libaio, for programs that use them without their libraries. "
-            "Breaks sudo and set-user-id programs unless run as root.",
-        ),
-    ] = False,
+    library: LibraryOptions,
 ) -> None:
     """Run CMD and its children on a store, traced, or both."""
     trace, layers = traced.trace, traced.layers
+    if library.engine and store is None:
+        raise UsageError("--engine: needs --store, whose new files have the stripes that are asked for")
     if store is None and trace is None:
         raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
     if layers is not None and trace is None:
@@ -138,7 +154,7 @@ def run(
         raise UsageError(f"--layers: '{layers}' is not known; give one of posix, mpi, both")
     if manage and store is None:
         raise UsageError("--manage: needs --store, where the files go")
-    if refuse_rings and store is None:
+    if library.refuse_rings and store is None:
         raise UsageError("--refuse-rings: needs --store; without one io_uring and libaio work as usual")
     if migrate is not None and store is None:
         raise UsageError("--migrate: needs --store, whose files the plan moves")
@@ -160,7 +176,8 @@ def run(
         logs,
         manage or [],
         command,
-        refuse_rings=refuse_rings,
+        refuse_rings=library.refuse_rings,
+        engine=library.engine,
         layers=layers,
         plan=0 if followed is None else followed.number,
     )

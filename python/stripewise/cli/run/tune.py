@@ -28,6 +28,7 @@ from ...run.tune import Tuner, Turns
 from ...run.tuned import Tuned, without_files
 from ...store import Store, plans, templates
 from ...store.config import KeptPlan
+from ...store.kept import rm_command
 from ...units import command_line
 from ..arguments import flattened
 from ..options import (
@@ -39,7 +40,7 @@ from ..options import (
 from ..output import print_json, printable, progress, say, shown, stdout, table, wrapped
 from ..plan.caveats import of_copies, of_devices, standing_copies
 from ..plan.options import SearchOptions, SeedOption, SizeOptions, plan_options
-from ..store.plan import keep_none, rm_command
+from ..store.plan import keep_none
 from .kept_layout import kept_layout
 
 
@@ -135,9 +136,9 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
     whole, simulated_whole = ratio(fastest.run_seconds, first.run_seconds), expected.simulated_gain
     if first.policy == "def" and whole and simulated_whole and not 1 / APART <= whole / simulated_whole <= APART:
         yield (
-            f"of the whole run, {whole:.2f} times as fast measured and {simulated_whole:.2f} simulated do not meet: "
-            "what the traced run spent between its reads and writes, in syncs and calls on names too, simulated runs "
-            "keep"
+            f"the whole run was {whole:.2f} times as fast measured and {simulated_whole:.2f} simulated: a simulated "
+            "run keeps the time that the traced one spent between its reads and writes (computing, syncs, calls on "
+            "names), whatever the layout"
         )
     if any(row.mean.io_seconds > row.run_seconds for row in tuned.layouts):
         yield (

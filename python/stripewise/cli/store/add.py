@@ -65,7 +65,7 @@ def add(
     if klass is not None and klass not in CLASSES:
         raise UsageError(f"--class: '{klass}' is not one of {', '.join(CLASSES)}")
     if not is_name(name):
-        raise UsageError(f"NAME: '{name}' {MISNAMED if name else 'is empty'}; use letters and digits")
+        raise UsageError(f"TARGET: '{name}' {MISNAMED if name else 'is empty'}; use letters and digits")
     limit, where = parse_size(capacity, "--capacity"), Path(os.path.realpath(path))
     check_owned(where, "--path: ", "give another directory")
     model = retarget.model_for(opened, klass, like)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import typer
 
+from ...errors import StoreError
 from ...store import Store
 from ...store.config import Rule
-from ...store.copies.build import is_container
+from ...store.copies.build import COPIES_DIR, is_container
 from ...store.nameless import nameless
 from ...store.room import known_room_bytes
+from ...store.store import StoredFile
 from ...units import format_size, quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
@@ -38,6 +41,7 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             for file in files
         ]
         print_json(rows)
+        _check_all(store, files)
         return
     if not files:
         say(f"no files; 'stripewise run --store {printable(quoted(store))} -- CMD' puts the new files of CMD here")
@@ -53,6 +57,14 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
     if copies:
         see = printable(quoted(store))
         typer.echo(f"copies of {copies} file(s) are no files here: 'stripewise store replica ls {see}'")
+    _check_all(store, files)
+
+
+def _check_all(store: Path, files: Sequence[StoredFile]) -> None:
+    """StoreError where some of them could not be looked at."""
+    if wrong := sum(bool(file.details.get("error")) for file in files):
+        see = f"'stripewise store fsck {quoted(store)}' says what helps"
+        raise StoreError(f"{store}: {wrong} file(s) cannot be looked at; {see}")
 
 
 def info(store: StoreArgument, json: JsonOption = False) -> None:
@@ -82,6 +94,8 @@ def info(store: StoreArgument, json: JsonOption = False) -> None:
             f"{busy_s:.2f}" if target.kind == "emulated" else "-",
         )
     stdout().print(made)
+    if (opened.root / COPIES_DIR).is_dir() and any((opened.root / COPIES_DIR).iterdir()):
+        typer.echo("files are those with an object there, and so are the store's own that hold copies")
     for row in devices:
         if row.get("away"):
             typer.echo(printable(f"target {row['name']} is away: {row['away']}"))

@@ -31,9 +31,9 @@ from ..output import print_json, printable, stdout, table, wrapped
 def df(store: StoreArgument, json: JsonOption = False) -> None:
     """Show used and free space of the targets of a store.
 
-    Active targets on one file system split its free space, so the sum is what new files can take; a draining one has
-    no part in it, nor has one that is mounted read-only. Used is what is allocated, so holes take nothing. A target is
-    away when its directory is missing or does not say that it is this store's.
+    Active targets on one file system split its free space, so the sum is about what new files can take; a draining
+    one has no part in it, nor has one that is mounted read-only. Used is what is allocated, so holes take nothing.
+    A target is away when its directory is missing or does not say that it is this store's.
     """
     opened = Store(store)
     devices = opened.devices()

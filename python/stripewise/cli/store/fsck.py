@@ -11,15 +11,21 @@ from typing import Annotated, Any
 import typer
 
 from ... import native
-from ...errors import StoreError, UsageError
+from ...errors import StoreError, StripewiseError, UsageError
+from ...files.spelling import spelled
 from ...moving.trial import cure_of, cut_short
+from ...run.put_back import put_back_killed
+from ...run.shown import Shown
 from ...store import Store
+from ...store.plans import unreadable as unreadable_plans
 from ...store.rewrite import put_back_compiled
 from ...store.room import unwritable_targets
-from ...store.store import compile_anew
+from ...store.store import compile_anew, recorded_name
+from ...store.undo.lost import lost_names, with_links
 from ...store.undo.stopped import end_stopped, stopped
+from ...units import quoted
 from ..options import JsonOption, StoreArgument
-from ..output import print_json, printable, standing
+from ..output import print_json, printable, progress, say, standing
 from . import upkeep
 
 #: Of findings of one kind so many are shown one by one; the rest is counted (--json has all).
@@ -28,17 +34,29 @@ SHOWN = 5
 AWAY = "target-wrong"
 
 
-def grouped(found: Mapping[str, Any]) -> Iterator[str]:
-    """The sentences of a check, those of a kind after each other, and how many more of it there are."""
-    kinds: dict[tuple[str, str, bool], list[str]] = {}
+def grouped(store: Store, found: Mapping[str, Any]) -> Iterator[str]:
+    """The sentences of a check of the store, those of a kind after each other, and how many more of it there are."""
+    kinds: dict[tuple[str, str, bool], list[Mapping[str, Any]]] = {}
     for finding in found.get("findings", []):
         if finding["severity"] != "info":
-            kinds.setdefault((finding["code"], finding["cure"], finding["repaired"]), []).append(finding["message"])
-    for (code, cure, repaired), messages in kinds.items():
+            kinds.setdefault((finding["code"], finding["cure"], finding["repaired"]), []).append(finding)
+    for (code, cure, repaired), findings in kinds.items():
         end = " (mended)" if repaired else f"; {cure}"
-        yield from (f"{message}{end}" for message in messages[:SHOWN])
-        if len(messages) > SHOWN:
-            yield f"and {len(messages) - SHOWN:,} more like these ({code}){end}"
+        for finding in findings[:SHOWN]:
+            yield finding["message"] + _named(end, store, finding.get("file"))
+        if len(findings) > SHOWN:
+            yield f"and {len(findings) - SHOWN:,} more like these ({code}){end}"
+
+
+def _named(cure: str, store: Store, identity: str | None) -> str:
+    """A cure for files of its kind as that of one of them: with its name in the command, if one leads to it."""
+    if not identity or " rm FILE" not in cure:
+        return cure
+    # Whoever may write a file chooses what its record says.
+    name = recorded_name(store.root, identity)
+    if name and os.path.islink(name) and store.resolve(name) == identity:
+        return cure.replace(" rm FILE", f" rm {quoted(name)}")
+    return cure
 
 
 def _mended(found: Mapping[str, Any]) -> int:
@@ -87,8 +105,20 @@ def _opened(root: Path, repair: bool, mark: str | None) -> tuple[Store, _Before]
         if not repair or not compile_anew(root):
             raise
         opened, is_compiled = Store(root), True
-    is_marked = mark is not None and bool(native.call("store_mark", str(opened.root), mark))
+    is_marked = (
+        mark is not None
+        and bool(opened.config.target(mark))
+        and bool(native.call("store_mark", str(opened.root), mark))
+    )
     return opened, _Before(toml_was, is_compiled, mark or "" if is_marked else "")
+
+
+def _put_back(store: Store) -> tuple[int, str]:
+    """How many files of a killed tune have their former layout again, and why the others have not."""
+    try:
+        return put_back_killed(store, Shown(say, lambda _: None, progress))
+    except StripewiseError as error:
+        return 0, str(error)
 
 
 def fsck(
@@ -125,28 +155,42 @@ def fsck(
         # What a wrong mark would take for damage is the files' own.
         repair = repair and not before.marked
         ended = end_stopped(opened.root) if repair else 0
-        found = opened.fsck(repair, purge and repair)
+        found = with_links(opened, opened.fsck(repair and not purge))
+        if purge and repair:
+            if names := lost_names(found):
+                others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+                raise StoreError(
+                    f"--purge: would free what is left of {spelled(names[0])}{others}; "
+                    f"'stripewise store fsck {quoted(store)}' says what helps"
+                )
+            found = with_links(opened, opened.fsck(repair, purge))
+        is_back, why_not = _put_back(opened) if repair else (0, "")
     problems = [str(problem) for problem in found.get("problems", [])]
     # Nothing is wrong with the store then, but its files are not where their owner wants them.
     killed, half_undone = cut_short(opened.root), stopped(opened)
     if json:
         more: dict[str, Any] = {"store_bin_compiled": before.is_compiled, "store_toml_was": before.toml_was}
         more |= {"target_marked": before.marked}
-        more |= {"tune_killed": killed, "undo_stopped": half_undone, "undo_ended": ended}
+        more |= {"tune_killed": killed, "put_back": is_back, "undo_stopped": half_undone, "undo_ended": ended}
         print_json({**found, **{key: value for key, value in more.items() if value}})
     else:
         for line in before.lines():
             typer.echo(printable(line))
-        for line in grouped(found):
+        for line in grouped(opened, found):
             typer.echo(printable(line))
+        if is_back:
+            typer.echo(f"remark: a tune was killed; {is_back} file(s) have the layout again that they had before it")
         if killed:
-            typer.echo(printable(f"remark: {killed}; {cure_of(opened.root)}"))
+            cure = f"cannot be put back now: {why_not}" if why_not else cure_of(opened.root)
+            typer.echo(printable(f"remark: {killed}; {cure}"))
         for line in half_undone:
             typer.echo(printable(f"remark: {line}"))
         if ended:
             typer.echo(
                 f"remark: an undo was stopped while it made {ended} file(s) plain; ended, and its copies removed"
             )
+        for why in unreadable_plans(opened.config):
+            typer.echo(printable(f"remark: {why}"))
         for why in unwritable_targets(opened).values():
             typer.echo(printable(f"remark: {why}"))
     # Warnings are said and no failure: nothing is lost or ambiguous.

@@ -19,7 +19,7 @@ from ..output import print_json, printable, regions_drawn, regions_text, say, wr
 #: So many rows of regions are shown of a file; the rest is counted (--json has all).
 ROWS_SHOWN = 12
 #: By origin, who laid a file out where it was not the store; what that means for the file.
-SOMEBODY = "set-layout, a template or a plan"
+SOMEBODY = "set-layout, a template, a plan or hints of MPI"
 GIVEN_BY = {
     GIVEN: f"laid out by {SOMEBODY}; 'store rebalance' leaves it so",
     DRAINED: f"laid out by {SOMEBODY}, and moved off a drained target since; 'store rebalance' leaves it so",

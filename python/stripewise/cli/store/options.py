@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import UsageError
+from ...errors import LayoutError, UsageError
 from ...layout import GIVEN, Layout, Stripes
 from ...store.config import DEFAULT_STRIPE_BYTES, StoreConfig
 from ...store.layouts import check_active, check_width, cycle_layout, named_layout
@@ -82,7 +82,7 @@ class WantedLayout:
             # A wrong width is the one option's, a wrong name the other's; without names there is none.
             check_width(width := self._width(), "--stripe-size")
             layout, source = cycle_layout(self._equal(config, width), config, "--targets"), "--targets"
-        check_active(layout, config, source)
+        check_active(layout, config, source, LayoutError if self.layout or self.like else UsageError)
         return layout if self.layout is not None else Layout(layout.regions, GIVEN)
 
     def _width(self) -> int:

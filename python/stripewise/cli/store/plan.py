@@ -16,7 +16,7 @@ from ...plan.summary import range_text, summary_of
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, read_store
 from ...store.kept import read_kept
-from ...units import command_line, quoted
+from ...units import quoted
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, table
 
@@ -54,12 +54,6 @@ def add(
     for remark in [*about, *remarks]:
         say(f"stripewise: {printable(remark)}")
     typer.echo(f"kept for {printable(kept.title)}; 'stripewise run --store {printable(quoted(store))}' follows it")
-
-
-def rm_command(store: Path, kept: KeptPlan) -> str:
-    """The command that forgets a plan, for the shell."""
-    words = ["stripewise", "store", "plan", "rm", str(store), kept.words, "--processes", str(kept.processes)]
-    return command_line([*words, *(["--directory", kept.directory] if kept.directory else [])])
 
 
 def keep_none(store: Store, plan: Plan, ran_in: str, instead: str, tell: Callable[[str], None]) -> None:

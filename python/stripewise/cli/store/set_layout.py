@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...errors import NoSpaceError, UsageError
+from ...errors import UsageError
 from ...layout import GIVEN, OWN, Layout
 from ...limits import Limits
 from ...moving.plan_applier import Applied, Wanted, lay_out
 from ...store import Store
 from ...store.globs import escape
+from ...store.kept import rm_command
 from ...store.placed import PlacedFile, check_room, placed_at, placed_in
 from ...store.plans import that_lay_out
-from ...store.room import room_bytes, spread
+from ...store.room import own_layout, room_bytes
 from ...units import format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, MoverOptions
 from ..output import moves_ended, print_json, printable, progress, regions_drawn, say, wrapped
 from .layout import ROWS_SHOWN
 from .options import WantedLayout
-from .plan import rm_command
 
 
 @flattened
@@ -74,15 +73,11 @@ def _laid_out(store: Store, layout: Layout, files: Mapping[str, PlacedFile]) -> 
     """
     layouts = dict.fromkeys(files, layout)
     if layout.origin == OWN:
-        with contextlib.suppress(NoSpaceError):
-            check_room(store, [(file, layout) for file in files.values()])
-            return layouts
         room = room_bytes(store)
         for file in files.values():
             for name, count in file.target_bytes.items():
                 room[name] = room.get(name, 0) + count
-        cluster = store.config.cluster
-        layouts = {identity: Layout(spread(layout, cluster, room, identity).regions, OWN) for identity in files}
+        layouts = {identity: own_layout(store, room, identity, file.layout) for identity, file in files.items()}
     check_room(store, [(file, layouts[file.id]) for file in files.values()])
     return layouts
 

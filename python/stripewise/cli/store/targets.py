@@ -80,7 +80,10 @@ def drain(
         bool, typer.Option("--undo", help="Take a draining target back: it is active again, and takes new files.")
     ] = False,
     now: Annotated[
-        bool, typer.Option("--now", help="Do not wait for programs started before; their new files on the target fail.")
+        bool,
+        typer.Option(
+            "--now", help="With --remove: do not wait for programs started before; their new files on the target fail."
+        ),
     ] = False,
     mover: MoverOptions,
     patience: PatienceOption = "60s",
@@ -110,9 +113,9 @@ def drain(
         return
     if now:
         retarget.put_back(opened, target)
-    retarget.target_named(opened, target)
+    opened.config.target(target)
     retarget.check_room(opened, target)
-    if retarget.target_named(opened, target).is_active:
+    if opened.config.target(target).is_active:
         # By a mover's lock, so that a drain which another mover keeps from its work changes nothing.
         with MoverSession(opened, {"verb": "drain", "target": target}, Limits()):
             opened = retarget.write_config(opened, retarget.with_state(opened, target, "draining"))
@@ -168,7 +171,7 @@ def _cleared(swept: Swept) -> str:
 
 def _take_back(store: Store, target: str, json: bool) -> None:
     after, laid_out = None, []
-    if not retarget.target_named(store, target).is_active:
+    if not store.config.target(target).is_active:
         with MoverSession(store, {"verb": "drain", "target": target}, Limits()) as session:
             after = retarget.take_back(session, target)
             laid_out = [] if after is None else retarget.laid_out_off(after, target)
@@ -191,9 +194,10 @@ def _take_back(store: Store, target: str, json: bool) -> None:
         again = command_line(["stripewise", "store", "set-layout", moved_off[0], "--layout", "def"])
         typer.echo(
             printable(
-                f"{len(moved_off)} file(s) that set-layout, a template or a plan laid out grow without it: what the "
-                f"drain moved of them stays where it is now; to lay one out as new files are: {again}; one that a "
-                f"plan laid out, as that had it: stripewise apply PLAN --store {quoted(store.root)}"
+                f"{len(moved_off)} file(s) that set-layout, a template or a plan laid out, and that a drain of this "
+                f"target or of another one moved, grow without it; what was moved stays where it is now; to lay one "
+                f"out as new files are: {again}; one that a plan laid out, as that had it: stripewise apply PLAN "
+                f"--store {quoted(store.root)}"
             )
         )
     typer.echo(

@@ -11,13 +11,13 @@ import typer
 from ...layout import Layout
 from ...store import Store, plans, templates
 from ...store.config import read_store
+from ...store.kept import rm_command
 from ...store.room import room_bytes, small_targets, spread
 from ...units import command_line, format_size, quoted
 from ..arguments import flattened
 from ..options import JsonOption, StoreArgument
 from ..output import print_json, printable, say, stdout, stripes_text, table
 from .options import WantedLayout
-from .plan import rm_command
 
 GlobArgument = Annotated[str, typer.Argument(metavar="GLOB", help="Glob over absolute paths, quoted.")]
 

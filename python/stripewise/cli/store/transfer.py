@@ -19,6 +19,8 @@ from ...store import Store, transfer
 from ...store.config import check_untuned, manages
 from ...store.copies.build import is_container
 from ...store.copies.listed import copies_of
+from ...store.room import Room
+from ...store.upkeep import lost
 from ...units import command_line, format_size, parse_size, quoted
 from ..options import JsonOption, StoreOption
 from ..output import print_json, printable, say, standing
@@ -94,6 +96,15 @@ def _stands(paths: list[Path], begun: int, done: int, work: Work) -> str:
     return f"{said}; {again} does the rest"
 
 
+def _say_lost(path: Path) -> None:
+    """What is gone of a managed file that goes out as it is; one that cannot be read says so itself."""
+    if _is_managed(path):
+        opened, identity = transfer.store_of(path)
+        for what, cure in lost(opened, [identity]).get(identity, ()):
+            if cure:
+                say(f"stripewise: {printable(what)}; taken out as it is")
+
+
 def _is_managed(path: Path) -> bool:
     return path.is_symlink()
 
@@ -137,11 +148,12 @@ def adopt(
     if not paths:
         say("stripewise: no plain files there, so there is nothing to adopt")
     text = transfer.layout_text(opened, layout)
+    room = Room(opened)
 
     def come_in(path: Path) -> dict[str, Any]:
         if path.is_dir() and not path.is_symlink():
             raise StoreError(f"{path}: is a directory; -r {path} takes all plain files below it")
-        done = transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease), wait)
+        done = transfer.retry_while_open(lambda: transfer.adopt(opened, path, text, not without_lease, room), wait)
         place = os.path.join(os.path.realpath(path.parent), path.name)
         return dict(done) | {"outside": not manages(opened.config.rules, place)}
 
@@ -167,6 +179,7 @@ def export(
     paths = list(files or [])
 
     def go_out(path: Path) -> dict[str, Any]:
+        _say_lost(path)
         try:
             return transfer.retry_while_open(lambda: transfer.export(path), wait)
         except InUseError:
@@ -183,6 +196,7 @@ def export(
         if len(paths) != 1:
             raise UsageError("store export: --to takes exactly one file")
         target = to
+        _say_lost(paths[0])
         each(paths, Work(lambda path: transfer.export_to(path, target), "exported", lambda _: target.exists()), json)
         return
     for root in transfer.roots_of(paths) if everything is None else [Store(everything).root]:
@@ -223,6 +237,9 @@ def cat(
     Nothing is written unless all that is needed can be opened; an error on the way says that the output is incomplete.
     """
     opened, identity = transfer.file_or_id(file, store)
+    for what, cure in lost(opened, [identity]).get(identity, ()):
+        if cure:
+            say(f"stripewise: {printable(what)}; written as it is")
     sys.stdout.flush()
     limit = None if length is None else parse_size(length, "--length")
     transfer.cat(opened, identity, sys.stdout.fileno(), parse_size(offset, "--offset"), limit)
@@ -262,6 +279,13 @@ def relink(
                     say(f"stripewise: target {printable(str(row['name']))} is away still: {printable(str(why))}")
             for identity, name in result["missing"]:
                 say(f"stripewise: file {identity}: no link at {printable(name)}; name the directory it is in now")
+            for what, why in result["left"]:
+                say(f"stripewise: left: {printable(what)}: {printable(why)}")
+        if result["left"]:
+            raise StoreError(
+                f"{moved}: {len(result['left'])} place(s) or file(s) could not be looked at or changed; run the same "
+                f"command as root, or as who may"
+            )
         return
     if not paths:
         raise UsageError("store relink: no link given; name links, or a moved store with --moved")

@@ -156,8 +156,13 @@ def simulate(
             with progress(f"simulating {each.label}, {fill.label} used") as step:
                 rows.append(Row(each.label, fill.label, simulate_disk(setup, each, fill, requested, step)))
     title = f"simulated: {requested.name} on {setup.disk.name}"
-    if not service.closed and any(row.is_saturated for row in rows):
-        say("stripewise: requests come faster than they are served: response times grow with --requests; see --stretch")
+    if not service.closed and (slow := [row for row in rows if row.is_saturated]):
+        named = [row.scheme if len(fills) == 1 else f"{row.scheme} at {row.used}" for row in slow]
+        whose = "" if len(slow) == len(rows) else f" by {', '.join(named)}"
+        say(
+            f"stripewise: requests come faster than they are served{whose}: response times grow with --requests; see "
+            f"--stretch"
+        )
     if plot is not None:
         plot_runs(rows, plot, title)
     if json:

@@ -12,8 +12,8 @@ it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,10 +32,10 @@ from ..toolkit.space import Space
 from .certainty import gain_interval
 from .expected.heats import heats_of
 from .expected.likely import likely_run
-from .judge import Judge, Judged, plainest
-from .polish import can_move, polished
+from .finish import Candidate, Field, Finish, taken
+from .judge import Judge, plainest
 from .proven.prove import Proof, Proven
-from .reasons import as_other, explained, pieces_of
+from .reasons import as_other, explained
 from .regions.cuts import Cuts, choose_cuts, cut_for_balance, cut_table, whole_regions
 from .regions.exact import count_of, solve_exactly
 from .regions.explain import reasons
@@ -46,7 +46,7 @@ from .regions.problem import Ground, Posed, capacities, pose
 from .regions.relaxed import Relaxed, classed, prices_found, solve_relaxed
 from .regions.start import as_solution, greedy, spread
 from .strategies.case import Case
-from .strategies.propose import plan_of, propose
+from .strategies.propose import propose
 from .tuning import (
     BIASED_GAP,
     BIASED_PART,
@@ -56,12 +56,13 @@ from .tuning import (
     CUTS_MAX,
     EXACT_S,
     FAIR_SHARES,
-    FINALISTS,
     FINE_GAP,
     FRESH_RUNS,
     HEADED_BIASES,
     HEADED_GAP,
     HEADED_LEFT_PART,
+    JUDGED_PART,
+    LEAST_PART,
     LEFT_PART,
     LIKELY_MAX,
     LIKELY_REQUESTS,
@@ -72,8 +73,7 @@ from .tuning import (
     OTHERS_STEPS,
     OTHERS_TAKE,
     PIECES_PER_SERVER,
-    POLISH_REQUESTS,
-    POLISHED,
+    PROPOSED_PART,
     ROUND_PART,
     SOLVED_MAX,
     SOLVER_GAP,
@@ -82,21 +82,6 @@ from .tuning import (
     WIDER_STRIPES,
     WORTHWHILE,
 )
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A plan that may be chosen, with its bound in seconds, windows and copies included."""
-
-    plan: Plan
-    bound_s: float
-    bounds: Sequence[Bound]
-
-    def in_turn_s(self, processes: int) -> float:
-        """The bound as if the pieces of a request that regions cut were served one after the other."""
-        if all(bound.pieces == 1 for bound in self.bounds):
-            return self.bound_s
-        return sum(replace(bound, pieces=1).makespan_s(processes) for bound in self.bounds)
 
 
 @register
@@ -140,15 +125,20 @@ class _Search:
         candidates = [default]
         proven, found, by_heat, ground = self._search()
         candidates += [*found, *(self._exactly(ground) or self._exactly(by_heat))]
-        candidates += self._proposed(default)
+        proposals = self._proposed(default)
+        candidates += taken(proposals, self._until(PROPOSED_PART))
         candidates += self._others(default_s)
+        # What is left is for the last steps, where there are any.
+        until = self._until(JUDGED_PART) if len(self.windows) == 1 else float("inf")
+        field = Field.of(candidates, self.judge, until)
+        while time.monotonic() < until and (more := taken(proposals, self._until(0.0))):
+            field.judged(more, until)
         objective_s = min(each.in_turn_s(self.processes) for each in candidates)
-        seconds, traced_s = self.judge.all_s([each.plan for each in candidates], [each.bound_s for each in candidates])
-        chosen = self._chosen(candidates, seconds)
+        chosen = self._chosen(candidates, field.seconds)
         if chosen and len(self.windows) == 1:
-            self._polish(candidates, seconds, traced_s, default)
-            chosen = self._chosen(candidates, self._anew(candidates, seconds), 0.0 if self.judge.fresh else TIED)
-        chosen = self._with_fine_steps(chosen, candidates, seconds, traced_s)
+            self._finish().polish(field)
+            chosen = self._chosen(candidates, field.anew_s, 0.0 if self.judge.fresh else TIED)
+        chosen = self._with_fine_steps(chosen, field)
         if chosen and self._gains_no_io(candidates[chosen].plan, default.plan):
             chosen = 0
         comment = "" if chosen else "leave it as it is: no layout is quicker than def by more than a hundredth"
@@ -166,8 +156,8 @@ class _Search:
             proven_continued_s=proven.continued_s,
             gain_low=low,
             gain_high=high,
-            simulated_s=traced_s[chosen],
-            simulated_def_s=traced_s[0],
+            simulated_s=field.traced_s[chosen],
+            simulated_def_s=field.traced_s[0],
             simulated_io_s=self.judge.io_s(plan),
             simulated_io_def_s=self.judge.io_s(default.plan),
         )
@@ -194,13 +184,11 @@ class _Search:
         mine_s, default_s = (self.judge.io_s(each) for each in (plan, default))
         return default_s <= mine_s * (1 + WORTHWHILE)
 
-    def _with_fine_steps(
-        self, chosen: int, candidates: list[Candidate], seconds: list[float], traced_s: list[float]
-    ) -> int:
+    def _with_fine_steps(self, chosen: int, field: Field) -> int:
         """The chosen candidate; of another policy in coarser steps than asked for, that one's own plan, if time is left
         for it and it is no slower.
         """
-        plan, step = candidates[chosen].plan, self.options.step_bytes
+        plan, step = field.candidates[chosen].plan, self.options.step_bytes
         if plan.policy in ("def", Best.name) or plan.options.get("step_bytes") == step or time.monotonic() > self.until:
             return chosen
         try:
@@ -210,76 +198,15 @@ class _Search:
         coarse, judged = self.judge.one(plan), None if own is None else self.judge.one(own.plan)
         if own is None or judged is None or coarse is None or judged.seconds > coarse.seconds:
             return chosen
-        candidates.append(own)
-        seconds.append(judged.seconds)
-        traced_s.append(judged.traced_s)
-        return len(candidates) - 1
+        field.add(own, judged)
+        return len(field.candidates) - 1
 
-    def _anew(self, candidates: list[Candidate], seconds: list[float]) -> list[float]:
-        """Of DEF and the quickest, the seconds that decide by the trace and fresh runs; inf of the others.
-
-        What was searched for with the help of runs is quicker on these than on any other.
-        """
-        if not self.judge.fresh:
-            return seconds
-        quickest = np.argsort(seconds, kind="stable")[:FINALISTS].tolist()
-        finals = {0, *(number for number in quickest if np.isfinite(seconds[number]))}
-        return [
-            self.judge.anew(each.plan) if number in finals else float("inf") for number, each in enumerate(candidates)
-        ]
-
-    def _polish(
-        self, candidates: list[Candidate], seconds: list[float], traced_s: list[float], default: Candidate
-    ) -> None:
-        """Adds the quickest candidates with parts moved, the last of these once more as long as it is the quickest."""
-        last = self.judge.simulated + POLISH_REQUESTS
-
-        def go_on() -> bool:
-            return time.monotonic() < self.until and self.judge.simulated < last
-
-        order = np.argsort(seconds, kind="stable").tolist()
-        # Stripes over many servers are not moved: what lies whole on servers gains most.
-        first = [number for number in order if can_move(candidates[number].plan)]
-        queue = list(dict.fromkeys(each for pair in zip(first, order, strict=False) for each in pair) or order)[
-            :POLISHED
-        ]
-        seed = self.options.seed
-        while queue and go_on():
-            polished = self._polished(candidates[queue.pop(0)], default, go_on, seed)
-            if polished is not None:
-                candidates.append(polished[0])
-                seconds.append(polished[1].seconds)
-                traced_s.append(polished[1].traced_s)
-            if not queue and seconds[-1] <= min(seconds) and polished is not None:
-                queue, seed = [len(seconds) - 1], seed + 1
-
-    def _polished(
-        self, candidate: Candidate, default: Candidate, go_on: Callable[[], bool], seed: int
-    ) -> tuple[Candidate, Judged] | None:
-        """The candidate with parts moved until runs get no quicker; None where no step made them so.
-
-        Steps are held against each other with all regions apart; what they lead to is judged as it would be written.
-        """
-        begun = self.judge.one(self.judge.trials.placed(candidate.plan))
-        assert begun is not None
-        pieces, judged = polished(
-            pieces_of(candidate.plan, self.workload), begun, self.heats, [self.workload, *self.runs], self.cluster,
-            self.capacity, self.judge.trials.number, self.judge.one, go_on, seed,
+    def _finish(self) -> Finish:
+        """The last steps, of a search over one window."""
+        return Finish(
+            self.workload, self.runs, self.heats, self.cluster, self.capacity, self.options, self.windows[0].window,
+            self.until,
         )  # fmt: skip
-        if judged is begun:
-            return None
-        spans = [each.window for each in self.windows]
-        try:
-            plan, bound = plan_of(
-                pieces, self.workload, self.cluster, self.options, spans, default.plan.expected.cost_def_s
-            )
-        except PlanError:
-            return None
-        if not self.judge.holds(plan, candidate.plan):
-            return None
-        written = self.judge.one(plan)
-        assert written is not None
-        return Candidate(plan, bound.makespan_s(self.processes), [bound]), written
 
     def _runs(self) -> tuple[list[Workload], list[Workload]]:
         """Likely runs, and fresh ones; none where the trace tells enough, has windows, or will be repeated."""
@@ -352,6 +279,10 @@ class _Search:
                 break
             found.append(candidate)
         return proven, found, by_heat, ground
+
+    def _until(self, part: float) -> float:
+        """When so much of the time limit has passed, or, where what was before took long, a fifth of it more."""
+        return max(self.begun + part * self.limit_s, time.monotonic() + LEAST_PART * self.limit_s)
 
     def _late(self, ground: Ground) -> bool:
         """Whether too little time is left for another problem."""
@@ -428,21 +359,17 @@ class _Search:
         plan = self.builder.build(ground, layout, texts, bound_s)
         return Candidate(plan, bound_s, bounds)
 
-    def _proposed(self, default: Candidate) -> list[Candidate]:
+    def _proposed(self, default: Candidate) -> Iterator[Candidate]:
         """The layouts of all strategies that know no windows."""
         if len(self.windows) > 1:
-            return []
+            return
         case = Case(
             self.heats, self.cluster, self.capacity, self.processes, self.workload, self.runs or [self.workload]
         )
         spans = [each.window for each in self.windows]
         found = propose(case, self.workload, self.options, spans, default.plan.expected.cost_def_s)
-        candidates = []
         for plan, bound in found:
-            candidates.append(Candidate(plan, bound.makespan_s(self.processes), [bound]))
-            if time.monotonic() > self.until:
-                break
-        return candidates
+            yield Candidate(plan, bound.makespan_s(self.processes), [bound])
 
     def _others(self, default_s: float) -> list[Candidate]:
         """The plans of all other policies, and of DEF with wider stripes, as far as there is time.

@@ -8,6 +8,7 @@ taken. Simulated seconds decide and are told; they are not measured ones.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,7 +114,13 @@ class Trials:
             return float(native.parsed(self.native.in_flight_s, placed.cycles, rows, list(placed.moves), 0))
 
 
-def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, which: Sequence[int] = (0,)) -> Float:
+def trial_s(
+    plans: Sequence[Plan],
+    bounds_s: Sequence[float],
+    trials: Trials,
+    which: Sequence[int] = (0,),
+    until: float = float("inf"),
+) -> Float:
     """Simulated seconds of some of the runs under every plan as it would be written, shape (plans, runs).
 
     The first plan is always run, the others by their bounds in ascending order, and those that cannot be the quickest
@@ -123,6 +130,8 @@ def trial_s(plans: Sequence[Plan], bounds_s: Sequence[float], trials: Trials, wh
     seconds: Float = np.full((len(plans), len(which)), np.inf)
     spared = float("inf")
     for number in [0, *sorted(range(1, len(plans)), key=lambda each: bounds_s[each])]:
+        if number and time.monotonic() > until:
+            break
         if number and bounds_s[number] * spared > HOPELESS * seconds[:, 0].min():
             break
         seconds[number] = [run.seconds for run in trials.run(trials.as_written(plans[number]), which)]

@@ -3,9 +3,10 @@
 None is fitted: a value is the first round one with which the runs that it was chosen by came out. These were, for what
 decides, the polish, the strategies and what is expected, instances 0 to 59 of `tests/portfolio` (`python -m
 portfolio.compare 0 60`, from `tests`), and those up to 209 in which the portfolio was ahead (what takes cycles apart,
-and how steps go on over slower ones: instance 111 alone); for the search by regions, the experiments
-`throughput-view`, `mixed`, `tight`, `uneven` and `scale`; for whatever only limits time and memory,
-`best.seconds_1000x10000` of `make bench`. What a proof rounds by is no choice and stands beside the proof.
+and how steps go on over slower ones: instance 111 alone; how much the trace counts: 141, 257, 279, 410, 458, 464);
+for the search by regions, the experiments `throughput-view`, `mixed`, `tight`, `uneven` and `scale`; for whatever only
+limits time and memory, `best.seconds_1000x10000` of `make bench`. What a proof rounds by is no choice and stands beside
+the proof.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from ...units import KIB, MIB
 
 #: Seconds for the whole search, unless the user gives them.
 TIME_LIMIT_S = 60.0
+#: Of it, what has passed when no more is proposed, and when no more candidates are run, if both have had as much as the
+#: third: the rest is for the last steps.
+PROPOSED_PART, JUDGED_PART, LEAST_PART = 0.55, 0.8, 0.2
 #: Where queues are short, layouts for fewer processes in flight (by this factor: less latency) and with more work on
 #: swift servers (by this power of how slow the others are) are tried too.
 BIASES = ((1.0, 0.2), (2.5, 0.0), (2.5, 0.2), (4.0, 0.0), (4.0, 0.3))
@@ -59,6 +63,8 @@ SOLVED_MAX = 1_000_000
 OTHERS_TAKE = 8.0
 #: Of the quickest candidates, how many are polished, and requests that are simulated for it.
 POLISHED, POLISH_REQUESTS = 3, 200_000_000
+#: Of these and of the time that is left, what goes to plans by the trace alone, where the same run is worth one.
+BY_TRACE_PART = 0.4
 #: Steps of the other policies' searches for stripes, over the largest request: their own would be 10^6 pairs of widths.
 OTHERS_STEPS = 128
 #: What the solver stops at: for the objective itself, with heads among its many choices, and where it is biased.
@@ -70,9 +76,12 @@ SOLVER_GAP, HEADED_GAP, BIASED_GAP = 0.005, 0.01, 0.02
 SLOWER = 0.003
 #: Where places were asked for n times, the trace counts (n - this) / (n + this) of what decides, and n / (n + this) of
 #: what is held against fresh runs.
-TIMES, FRESH_TIMES = 8.0, 10.0
+TIMES, FRESH_TIMES = 40.0, 40.0
 #: Less as more requests of another run are expected elsewhere than the trace's, nothing where it is this part of them.
 UNSEEN = 0.25
+#: Where half of the places that are asked for were so often, no plan counts that is slower in the trace than one made
+#: for it alone by more than a share, or else its seconds count more, by how much slower it is to this power.
+OFTEN, SEEN_SLACK, SEEN_POWER = 30.0, 0.01, 8.0
 
 # Simulated runs (trial.py)
 

@@ -23,6 +23,7 @@ from ..room import read_only_targets
 from ..store import Store, StoredFile, recorded_name
 from ..templates import templates_in
 from ..trust import user_name
+from ..upkeep import lost as lost_of
 from .names import Links, find_links, link_id, others_change
 
 #: So many obstacles are shown; `undo --dry-run --json` has all.
@@ -125,6 +126,7 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
     made.unread, made.searched = links.unread, links.searched
     gone = [path for identity, paths in links.by_id.items() if identity not in recorded for path in paths]
     made.dangling = sorted([*gone, *links.foreign])
+    damaged = lost_of(store, [file.id for file in files])
     lost = []
     others: Counter[int] = Counter()
     for file in files:
@@ -143,6 +145,7 @@ def decide(store: Store, orphans: Path | None, search: Iterable[Path]) -> Decisi
         if owner != os.geteuid():
             others[owner] += 1
             continue
+        made.problems += ["; ".join(filter(None, each)) for each in damaged.get(file.id, ())]
         name = recorded[file.id]
         names = _names(store, file.id, name, links)
         held = allocated_bytes(store, file.id)

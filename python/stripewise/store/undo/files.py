@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from ... import native
 from ...errors import ClusterError, DamagedError, InUseError, StoreError
 from ...files.parts import held_place
+from ...units import command_line
 from ..store import FOREIGN_DIGEST, Store
 from ..transfer import retry_while_open
-from ..upkeep import collect
+from ..upkeep import collect, scrub
 from .decide import Decision, Outgoing, away_targets, free_bytes, owner_of
 from .names import held_directory, link_id
 from .notes import Note, forget, notes, write
@@ -129,6 +130,7 @@ def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:
             raise StoreError(f"{file.path}: belongs to another user now; run undo again")
         if _look(copy, here) is not None:
             raise StoreError(f"{note.copy}: is in the way; move it elsewhere")
+        _scrubbed(store, file)
         write(store, note)
         try:
             with work.copying(file, note.copy):
@@ -147,6 +149,15 @@ def _one(store: Store, file: Outgoing, wait_s: float, work: Work) -> None:
             _settle(store, note, here)
             raise
         _let_go(store, note, here, plain)
+
+
+def _scrubbed(store: Store, file: Outgoing) -> None:
+    """Compares a file with the checksums that a scrub has kept of it. DamagedError where they differ."""
+    if not os.path.lexists(store.root / "files" / file.id / "sums"):
+        return
+    for rot in scrub(store, [file.id], 0)["rot"]:
+        export = command_line(["stripewise", "store", "export", file.path])
+        raise DamagedError(f"{rot['message']}; restore it from a copy, or take it out as it is: {export}")
 
 
 def _split(note: Note) -> tuple[str, str, str]:

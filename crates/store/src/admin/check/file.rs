@@ -195,7 +195,7 @@ fn missing_objects(check: &mut Check<'_>, id: u64, layout: &Layout) -> Result<bo
     let reachable = objects_reached(store, id, layout, MAX_LOGICAL)?;
     let lost: Vec<ObjectId> = missing.intersection(&reached).copied().collect();
     for (target, plane) in &lost {
-        let cure = format!("{}; its bytes are not guessed", objects::missing_cure(store));
+        let cure = format!("{}; its bytes are not guessed", objects::missing_cure(store, "FILE"));
         let text = format!("{}: its object {} is missing", called(store, id), store.object(*target, id, *plane)?.display());
         check.found(Severity::Error, "object-missing", id, text, &cure, false);
     }

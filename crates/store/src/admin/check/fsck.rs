@@ -13,8 +13,9 @@ use super::owners::{check_common, check_leftovers};
 use super::state::Check;
 use crate::admin::capacity::used_bytes;
 use crate::admin::error::{Context, Result, StoreError};
-use crate::admin::ids::id_text;
+use crate::admin::ids::{id_text, quoted};
 use crate::admin::metadata::container::copies_dir;
+use crate::admin::metadata::link::{called, word};
 use crate::admin::objects;
 use crate::admin::refused::Refused;
 use crate::admin::store::Store;
@@ -43,10 +44,26 @@ pub fn fsck(store: &Store<'_>, options: Options) -> Result<Report> {
     for id in &ids {
         store.go_on()?;
         check.report.files += 1;
-        if let Err(e) = check_file(&mut check, *id) {
+        let checked = check_file(&mut check, *id);
+        if let Err(StoreError::Io { source, .. }) = &checked
+            && source.kind() == std::io::ErrorKind::PermissionDenied
+            && Refused::of(source).is_none()
+        {
+            let text = format!("{} was not checked: this user may not look at all of it", called(store, *id));
+            let finding = Finding::new(Severity::Error, "not-permitted", text, "check the store as root");
+            check.report.add(finding.of_file(*id).at(&store.file_dir(*id)));
+        } else if let Err(e) = checked {
             let name = super::super::info::link_path(store, *id).map(|path| format!("{}: ", path.display())).unwrap_or_default();
-            let cure = format!("restore {} from a copy of the store, or remove the file and restore it", store.file_dir(*id).display());
-            let finding = Finding::new(Severity::Error, code_of(&e), format!("{name}{e}"), &cure);
+            let rm = word(store, *id);
+            let cure = format!(
+                "restore {} from a copy of the store, or give the file up: rm {rm}, then 'stripewise store gc {1} --purge --older-than 0s' frees it, \
+                 and all else that 'stripewise store gc {1}' lists",
+                store.file_dir(*id).display(),
+                quoted(&store.root)
+            );
+            let said = e.to_string();
+            let text = format!("{name}{}", said.strip_suffix("; restore it").unwrap_or(&said));
+            let finding = Finding::new(Severity::Error, code_of(&e), text, &cure);
             check.report.add(finding.of_file(*id).at(&store.file_dir(*id)));
         }
     }

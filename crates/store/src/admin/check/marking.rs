@@ -96,7 +96,7 @@ pub fn mark(medium: &dyn Medium, root: &Path, name: &str) -> Result<bool> {
     let not = |why: String| Err(StoreError::Invalid(format!("--mark: target {name}: {why}")));
     let by_hand = "where you know that its objects are this target's, write its mark by hand (docs/formats.md, stripewise-target)";
     match identity::marked(medium, dir)? {
-        Some((uuid, _)) if uuid != store.uuid => return not(why),
+        Some((uuid, _)) if uuid != store.uuid => return not(why.told(root, name)),
         Some((_, other)) => match store.targets.get(other) {
             Some(theirs) if theirs.path != *dir && identity::mismatch(medium, &theirs.path, &store.uuid, other).is_none() => {}
             theirs => {

@@ -7,4 +7,3 @@ pub mod marking;
 pub mod owners;
 pub mod scrub;
 pub mod state;
-pub mod sums;

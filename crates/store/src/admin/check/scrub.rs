@@ -6,25 +6,25 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 use stripewise_checksum::crc32c;
-use stripewise_layout::{GRANULE, Table};
 use stripewise_target::interface::{Object, Opening};
 
-use super::sums::{BLOCK_BYTES, ObjectSums, Rest, Stamp, Sums, load, save, zero_block};
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::{link_path, size_at_least};
 use crate::admin::metadata::container::is_container;
+use crate::admin::metadata::lost::{cut, granules, logical, rest, text_of};
 use crate::admin::metadata::publish::{objects_of, objects_reached};
-use crate::admin::metadata::ranges::joined;
 use crate::admin::metadata::reader::{layout_bytes, view};
+use crate::admin::metadata::sums::{BLOCK_BYTES, ObjectSums, Rest, Stamp, Sums, load, save, zero_block};
 use crate::admin::objects::{self, ObjectId};
 use crate::admin::store::Store;
 
 /// Of an object that changed while the file's times stayed.
 const AGAINST_TIMES: &str = "it changed since the last scrub, though the file's times tell of no write: a killed writer's, that of a map which was \
                              left at exit, or somebody else's; summed anew";
-/// So many ranges of a file are told; JSON has all.
-const RANGES_SHOWN: usize = 8;
+/// Of an object that is shorter than it was, of a file that was written, or whose times were set.
+const SHORTER: &str = "read as zeros, for its object is shorter than at the last scrub: a program cut the file and made it longer again, or they are gone; summed \
+                       anew";
 /// A stamp tells of later writes only once the clock of the file system has moved on from it.
 const STAMP_AGE_NS: i64 = 60_000_000;
 /// The same where times are whole seconds.
@@ -90,16 +90,16 @@ impl Pace {
     }
 }
 
-/// Scrubs files, but for those that are removed meanwhile.
+/// Scrubs files, but for those that are removed meanwhile; one that cannot be looked at is a finding.
 ///
 /// # Errors
-/// As [`scrub_file`].
+/// `Stopped`, `Newer`, `Io`.
 pub fn scrub_files(store: &Store<'_>, ids: &[u64], pace: &Pace) -> Result<Scrubbed> {
     let mut done = Scrubbed::default();
     for id in ids {
         let (files, rot, suspect) = (done.files, done.rot.len(), done.suspect.len());
         let result = scrub_file(store, *id, pace, &mut done);
-        if let Err(e @ StoreError::Stopped(_)) = result {
+        if let Err(e @ (StoreError::Stopped(_) | StoreError::Newer(_))) = result {
             return Err(e);
         }
         if result.is_ok() && (rot, suspect) == (done.rot.len(), done.suspect.len()) {
@@ -107,7 +107,12 @@ pub fn scrub_files(store: &Store<'_>, ids: &[u64], pace: &Pace) -> Result<Scrubb
         }
         let dir = store.file_dir(*id);
         if store.medium.stat(&dir).doing("look at", &dir)?.is_some() {
-            result?;
+            if let Err(error) = result {
+                // The others are to be compared all the same.
+                let path = link_path(store, *id).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+                let message = format!("{path} (file {}): it cannot be compared: {error}", id_text(*id));
+                done.rot.push(Rot { file: id_text(*id), path, target: String::new(), object: String::new(), ranges: Vec::new(), message });
+            }
             continue;
         }
         done.files = files;
@@ -134,6 +139,7 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
     // What is written to copies moves no times of their container.
     after.rest = if is_container(store, id)? { None } else { Some(rest(store, id, layout.generation)?) };
     let is_unwritten = before.rest.is_some() && before.rest == after.rest;
+    let is_unmoved = before.rest.zip(after.rest).is_some_and(|(before, after)| before.generation == after.generation);
     done.files += 1;
     for object in objects {
         if let Some(why) = store.away(object.0 as usize) {
@@ -179,22 +185,22 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
                     }
                 }
                 Some(kept) if is_unwritten && now.stamp.size < kept.stamp.size => {
-                    let gone = granules(now.stamp.size, kept.stamp.size - now.stamp.size);
-                    let ranges = logical(&table, object, gone, size);
-                    if ranges.is_empty() {
+                    let Some((ranges, what)) = cut(&table, object, kept.stamp.size, now.stamp.size, size) else {
                         done.summed += 1;
                         after.objects.insert(object, now);
                         continue;
-                    }
+                    };
                     // The sums of what was there stay: the next scrub says the same.
                     done.verified += 1;
-                    let what =
-                        format!("bytes {} are gone though nobody wrote the file: its object was cut to {} bytes", text_of(&ranges), now.stamp.size);
                     report(ranges, what);
                 }
                 kept => {
                     if is_unwritten && kept.is_some_and(|kept| kept.blocks != now.blocks) {
                         done.suspect.push(sentence(AGAINST_TIMES));
+                    }
+                    let shorter = kept.filter(|kept| is_unmoved && !is_unwritten && now.stamp.size < kept.stamp.size);
+                    if let Some((ranges, _)) = shorter.and_then(|kept| cut(&table, object, kept.stamp.size, now.stamp.size, size)) {
+                        done.suspect.push(sentence(&format!("bytes {} {SHORTER}", text_of(&ranges))));
                     }
                     done.summed += 1;
                     after.objects.insert(object, now);
@@ -203,13 +209,6 @@ pub fn scrub_file(store: &Store<'_>, id: u64, pace: &Pace, done: &mut Scrubbed) 
         }
     }
     if after != before { save(store, id, &after) } else { Ok(()) }
-}
-
-/// The file's rest as it is now.
-fn rest(store: &Store<'_>, id: u64, generation: u64) -> Result<Rest> {
-    let head = store.part(id, "head");
-    let found = store.medium.stat(&head).doing("look at", &head)?;
-    Ok(Rest { head_mtime_ns: found.map_or(0, |found| found.mtime_ns), generation })
 }
 
 /// Takes the checksums of a new file, which has this `rest` from then on.
@@ -260,21 +259,4 @@ fn sum_object(store: &Store<'_>, id: u64, object: ObjectId, pace: &Pace, read: &
         at += len;
     }
     Ok((stamp()? == before).then_some(ObjectSums { stamp: before, blocks }))
-}
-
-/// The granules of an object that a range of it touches.
-fn granules(at: u64, len: u64) -> impl Iterator<Item = u64> {
-    (at / GRANULE..(at + len).div_ceil(GRANULE)).map(|granule| granule * GRANULE)
-}
-
-/// The bytes of the file that lie in granules of an object.
-fn logical(table: &Table<'_>, (target, plane): ObjectId, granules: impl Iterator<Item = u64>, size: u64) -> Vec<(u64, u64)> {
-    let found = granules.filter_map(|granule| table.inverse(target, plane, granule)).filter(|at| *at < size);
-    joined(found.map(|at| (at, (at + GRANULE).min(size))).collect())
-}
-
-/// Ranges for people: first and last byte of each, of many the first ones.
-fn text_of(ranges: &[(u64, u64)]) -> String {
-    let shown = ranges.iter().take(RANGES_SHOWN).map(|(from, to)| format!("{from}-{}", to - 1)).collect::<Vec<_>>().join(", ");
-    if ranges.len() > RANGES_SHOWN { format!("{shown} and {} more ranges", ranges.len() - RANGES_SHOWN) } else { shown }
 }

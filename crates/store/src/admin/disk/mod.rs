@@ -93,6 +93,10 @@ impl Places for RealDisk {
         self.roots.close(dir);
     }
 
+    fn let_go(&self, dir: &Path) {
+        self.roots.let_go(dir);
+    }
+
     fn target(&self, dir: &Path) -> io::Result<Any> {
         self.roots.target(dir).map(|dir| Any::Dir(Dir::new(dir)))
     }

@@ -169,6 +169,12 @@ impl Roots {
         }
     }
 
+    /// Holds a place no more.
+    pub fn let_go(&self, path: &Path) {
+        let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        roots.retain(|held| held.path != path || !matches!(held.kind, HeldKind::Place));
+    }
+
     /// The directory of a target that is held, unless it turned out to be another's.
     pub fn target(&self, path: &Path) -> io::Result<OwnedFd> {
         let all = self.all();

@@ -32,6 +32,8 @@ impl Places for FakeDisk {
 
     fn close_target(&self, _dir: &Path) {}
 
+    fn let_go(&self, _dir: &Path) {}
+
     fn target(&self, dir: &Path) -> io::Result<Any> {
         self.disk.find(dir).ok_or_else(|| missing(dir))?;
         if let Some(place) = &self.more().elsewhere {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use stripewise_target::within::TEXT_BYTES_MAX;
 
 use crate::admin::error::{Context, Result};
-use crate::admin::ids::id_text;
+use crate::admin::ids::{id_text, quoted};
 use crate::admin::medium::{Kind, read_small};
 use crate::admin::store::Store;
 use crate::names::parse_link;
@@ -47,6 +47,13 @@ pub fn called(store: &Store<'_>, id: u64) -> String {
         Ok(Some((_, _, name))) => format!("file {} ({})", id_text(id), name.display()),
         _ => format!("file {}", id_text(id)),
     }
+}
+
+/// A file's recorded name as a word of a command, if it leads to the file; else the word that stands for one: whoever may write a file chooses what its
+/// record says.
+pub fn word(store: &Store<'_>, id: u64) -> String {
+    let name = recorded(store, id).ok().flatten().map(|(_, _, name)| name);
+    name.filter(|name| names_file(store, name, id).unwrap_or(false)).map_or_else(|| "FILE".into(), |name| quoted(&name))
 }
 
 /// Whether `path` is a symbolic link that names file `id` of this store.

@@ -13,6 +13,7 @@ use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::id_text;
 use crate::admin::info::current_size;
 use crate::admin::medium::{DevicesMap, Lock};
+use crate::admin::metadata::lost::{Known, lost};
 use crate::admin::metadata::ranges::data_ranges;
 use crate::admin::metadata::size::{head_size, mirror_size, open_ctl, sane_size};
 use crate::admin::metadata::unlinked::remove_if_last;
@@ -86,6 +87,11 @@ pub fn move_to(store: &Store<'_>, id: u64, wanted: &LayoutJson, guide: &mut dyn 
 
 fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, origin: Option<Origin>, guide: &mut dyn Guide) -> Result<Applied> {
     check_programs_know(store, &new)?;
+    // What is gone reads as zeros, which nobody could tell from the file's own behind the move.
+    if let Some((what, cure)) = lost(store, id)?.into_iter().next() {
+        let way = if cure.is_empty() { String::new() } else { format!("; {cure}") };
+        return Err(StoreError::Damaged(format!("{what}{way}")));
+    }
     let layout = store.layout(id)?;
     // A file that is just being made may have none yet: then nothing of it is touched, or made in its maker's place.
     head_size(store, id)?;
@@ -93,6 +99,7 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, origin: Option<Origin
     let map = open_ctl(store, id, &layout)?;
     let _open = hold_file(store, id)?;
     mirror_size(store, id, map.ctl())?;
+    let known = Known::of(store, id, layout.generation)?;
     let mut mover = Mover::open(store, id, map.as_ref(), devices.as_deref(), guide)?;
     mover.gives(origin);
     let result = Apply { store, id, new, ctl: map.ctl(), mover: &mut mover, guide, step: Step { bytes: Step::FIRST_BYTES } }.run();
@@ -101,6 +108,10 @@ fn move_open(store: &Store<'_>, id: u64, new: Vec<Region>, origin: Option<Origin
     }
     let closed = mover.close();
     forget_usage(store, devices.as_deref());
+    if let (Some(known), Ok(())) = (known, &closed) {
+        // What has moved has moved: without this a scrub knows less of the file, and that is all.
+        let _ = known.carry(store, id, mover.layout().generation);
+    }
     let mut applied = result?;
     closed?;
     sane_size(store, id, map.ctl())?;

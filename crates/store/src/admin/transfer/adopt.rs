@@ -9,7 +9,6 @@ use stripewise_target::interface::Opening;
 
 use crate::admin::capacity::check_room;
 use crate::admin::check::scrub::sum_new_file;
-use crate::admin::check::sums::Rest;
 use crate::admin::copies::remove;
 use crate::admin::error::{Context, Result, StoreError};
 use crate::admin::ids::{id_text, path_of};
@@ -20,6 +19,7 @@ use crate::admin::metadata::link::link_record;
 use crate::admin::metadata::publish::{make_objects, objects_at_first, publish_layout, rights_of_new_part, sync_dir, sync_slices};
 use crate::admin::metadata::reader::Objects;
 use crate::admin::metadata::settle::{settle_adoption, third_name};
+use crate::admin::metadata::sums::Rest;
 use crate::admin::moves::apply::forget_usage;
 use crate::admin::spec::plain_layout;
 use crate::admin::store::{Store, layout_error};

@@ -109,6 +109,10 @@ impl Places for Hooked {
     fn hold(&self, dir: &Path, root: Root<'_>) -> io::Result<()> {
         self.disk.hold(dir, root)
     }
+    fn let_go(&self, dir: &Path) {
+        self.disk.let_go(dir)
+    }
+
     fn close_target(&self, dir: &Path) {
         self.disk.close_target(dir)
     }

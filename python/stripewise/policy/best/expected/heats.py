@@ -9,7 +9,7 @@ import numpy as np
 from ....model.general import Bool, Float, Int
 from ....units import GRANULE_BYTES, round_up
 from ....workload.requests import FileRequests, Workload
-from ..tuning import FILES_MAX, PERIOD_MAX, PERIODS_LEAST, RUNS_LEAST, RUNS_MAX
+from ..tuning import FILES_MAX, PERIOD_MAX, PERIODS_LEAST, RUNS_LEAST, RUNS_MAX, SPANS_MAX
 from .heat import Runs, heat_of
 from .phases import phases_of, segments_of
 from .sequence import is_sequence
@@ -114,17 +114,24 @@ def _heat(file: FileRequests, segment: Int, most: int, is_told: bool) -> FileHea
     slot = (offset - grid.base) // grid.slot_bytes
     in_sequence = is_sequence(moved)
     # A sequence is nowhere twice: it has no phases but its own advance.
-    phases = phases_of(segment[:0] if in_sequence else segment, slot[:0] if in_sequence else slot)
+    inside = (offset - grid.base) % grid.slot_bytes
+    place = _place(slot, inside, grid)
+    phases = phases_of(segment[:0] if in_sequence else segment, place[:0] if in_sequence else place)
     if is_told:
         runs, by_phase = _told(grid, slot, phases[segment], most)
     else:
         runs = Runs(np.array([0, grid.slots], dtype=np.int64), np.array([float(len(slot))]))
         by_phase = np.bincount(phases[segment], minlength=int(phases[-1]) + 1)[:, None].astype(np.float64)
     run = np.searchsorted(runs.first, slot, side="right") - 1
-    inside = (offset - grid.base) % grid.slot_bytes
     return FileHeat(
         grid, runs, by_phase, phases, at, slot, run, inside, size, write, segment, end, in_sequence, is_told
     )  # fmt: skip
+
+
+def _place(slot: Int, inside: Int, grid: Grid) -> Int:
+    """What tells phases apart: slots, and the places in them where requests begin, if these are few."""
+    begins, which = np.unique(inside, return_inverse=True)
+    return np.asarray(which * grid.slots + slot) if len(begins) <= SPANS_MAX else slot
 
 
 def _told(grid: Grid, slot: Int, phase: Int, most: int) -> tuple[Runs, Float]:

@@ -76,11 +76,12 @@ def _drawn(file: FileRequests, heat: FileHeat, rng: np.random.Generator) -> File
         if len(of):
             run[of] = rng.choice(runs.count, len(of), p=expected / expected.sum())
     slot = runs.first[run] + (rng.random(count) * runs.slots[run]).astype(np.int64)
-    # Whose like each is: a request of its run, or any where the run had none.
-    order = np.argsort(heat.run, kind="stable")
-    first = np.searchsorted(heat.run[order], np.arange(runs.count + 1))
-    many = np.diff(first)[run]
-    nth = first[run] + (rng.random(count) * np.maximum(many, 1)).astype(np.int64)
+    # Whose like each is: a request of its run in its phase, or any where there was none.
+    had, wanted = heat.run + phase * runs.count, run + phase * runs.count
+    order = np.argsort(had, kind="stable")
+    first = np.searchsorted(had[order], np.arange(runs.count * len(heat.by_phase) + 1))
+    many = np.diff(first)[wanted]
+    nth = first[wanted] + (rng.random(count) * np.maximum(many, 1)).astype(np.int64)
     like = heat.at[np.where(many > 0, order[np.minimum(nth, count - 1)], rng.integers(0, count, count))]
     requests = file.requests.copy()
     model = file.requests[like]

@@ -76,7 +76,7 @@ def groups_of_run(heats: Sequence[FileHeat | None]) -> Int:
 
 
 def shares_of(spans: Spans, heats: Sequence[FileHeat | None]) -> Float | None:
-    """Of what is asked of every run, the part in every group of segments; None where there is one group only.
+    """Of what is asked of every span, the part in every group of segments; None where there is one group only.
 
     What goes through a file in sequence is asked for where and when it was; else the phases' heat says it.
     """
@@ -84,23 +84,38 @@ def shares_of(spans: Spans, heats: Sequence[FileHeat | None]) -> Float | None:
     groups = int(group[-1]) + 1
     if groups == 1:
         return None
-    share = np.full((len(spans.start), groups), 1 / groups)
+    share = np.full((len(spans.run), groups), 1 / groups)
     for number, heat in enumerate(heats):
-        of = np.flatnonzero(spans.file == number)
+        of = np.flatnonzero(spans.file[spans.run] == number)
         if heat is None or not len(heat.at):
             continue
-        first = (spans.start[of] - heat.grid.base) // heat.grid.slot_bytes
+        within = spans.run[of]
+        first = (spans.start[within] - heat.grid.base) // heat.grid.slot_bytes
         if heat.in_sequence:
-            share[of] = _counted(heat, first, first + spans.slots[of], group)
+            share[of] = _counted(heat, first, first + spans.slots[within], group)
             continue
         segments = np.bincount(heat.segment, minlength=SEGMENTS).astype(np.float64)
         phases = np.bincount(heat.phases, weights=segments, minlength=len(heat.by_phase))
         weight = np.zeros((len(heat.by_phase), groups))
         np.add.at(weight, (heat.phases, group), segments / np.maximum(phases[heat.phases], 1.0))
         run = np.clip(np.searchsorted(heat.runs.first, first, side="right") - 1, 0, heat.runs.count - 1)
-        here = heat.by_phase[:, run].T @ weight
+        here = (heat.by_phase[:, run].T * _in_phases(heat, spans.low[of], spans.high[of])) @ weight
         share[of] = here / np.maximum(here.sum(axis=1, keepdims=True), 1e-300)
     return share
+
+
+def _in_phases(heat: FileHeat, low: Int, high: Int) -> Float:
+    """Of a phase's requests, the part that touches bytes [low, high) of a slot, shape (spans, phases)."""
+    phases = len(heat.by_phase)
+    if not heat.grid.is_apart or phases == 1:
+        return np.ones((len(low), phases))
+    whole = np.maximum(np.bincount(heat.phase, minlength=phases), 1)
+    edges, which = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
+    found = np.zeros((len(edges), phases))
+    for number, (begin, end) in enumerate(edges.tolist()):
+        touch = (heat.inside < end) & (heat.inside + heat.size > begin)
+        found[number] = np.bincount(heat.phase[touch], minlength=phases) / whole
+    return np.asarray(found[np.asarray(which).ravel()])
 
 
 def _counted(heat: FileHeat, low: Int, high: Int, group: Int) -> Float:

@@ -75,13 +75,14 @@ def asked_of(requests: Requests, start: Int) -> Float:
     return np.hstack([count, each]).astype(np.float64)
 
 
-def times_asked(workload: Workload) -> tuple[float, float]:
-    """How often a place that is asked for at all is asked for, on average over places that the same requests touch; and
-    the part of another run's requests that is expected at places that this one does not ask for.
+def times_asked(workload: Workload) -> tuple[float, float, float]:
+    """How often a place that is asked for at all is asked for, on average over places that the same requests touch, and
+    in the middle of them; and the part of another run's requests that is expected at places that this one does not ask
+    for.
 
     The latter by Good and Turing: the part of this run's requests that are alone at their place.
     """
-    asked, places, alone, requests = 0, 0, 0, 0
+    counts, alone, requests = [np.zeros(0, dtype=np.int64)], 0, 0
     for file in workload.files:
         moved = file.requests[file.requests["size"] > 0]
         low = moved["offset"].astype(np.int64) // GRANULE_BYTES
@@ -90,8 +91,10 @@ def times_asked(workload: Workload) -> tuple[float, float]:
         first = np.searchsorted(edges, low)
         change = np.bincount(first, minlength=len(edges))
         count = np.cumsum(change - np.bincount(np.searchsorted(edges, high), minlength=len(edges)))
-        asked += int(count.sum())
-        places += int(np.count_nonzero(count))
+        counts.append(count[count > 0])
         alone += int(np.count_nonzero(count[first] == 1))
         requests += len(moved)
-    return asked / max(1, places), alone / max(1, requests)
+    places = np.concatenate(counts)
+    if not len(places):
+        return 0.0, 0.0, 0.0
+    return float(places.mean()), float(np.median(places)), alone / max(1, requests)

@@ -48,7 +48,7 @@ class Way:
 def deal(spans: Spans, case: Case, way: Way, parts: Float | None = None) -> list[Piece] | None:
     """The spans on servers with as much room as the case gives them; None where they do not fit.
 
-    `parts` are those of what is asked of every run in every group of segments, where runs are not to be cut. Whether
+    `parts` are those of what is asked of every span in every group of segments, where runs are not to be cut. Whether
     stripes fit is the caller's to see.
     """
     cluster, rooms = case.cluster, case.rooms
@@ -59,7 +59,6 @@ def deal(spans: Spans, case: Case, way: Way, parts: Float | None = None) -> list
     cost = _cost(cut, kinds, way)
     share = shares_of(cut, case.heats) if parts is None else parts
     if share is not None:
-        share = share[cut.run]
         prices = _prices(cost, cut.length, kinds, share)
     chosen = _Kinded(cost, cut.length, kinds, prices, share).chosen()
     if way.stripe_bytes:

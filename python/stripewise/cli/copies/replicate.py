@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from ..cluster import Cluster, read_cluster
-from ..errors import UsageError
-from ..findings import DEFAULT_CLUSTER, RunFacts, facts_of, reads_of, span_of
-from ..layout import Layout
-from ..pattern import PatternReport, report_as_asked, report_of
-from ..plan.replicas import ON_WRITE
-from ..replicas import (
+from ...cluster import Cluster, read_cluster
+from ...errors import UsageError
+from ...findings import DEFAULT_CLUSTER, RunFacts, facts_of, reads_of, span_of
+from ...layout import is_rotation
+from ...pattern import PatternReport, report_as_asked, report_of
+from ...plan.replicas import ON_WRITE
+from ...replicas import (
     DECAYS,
     MANAGERS,
     Candidate,
@@ -31,26 +31,37 @@ from ..replicas import (
     decay_named,
     decide,
 )  # fmt: skip
-from ..replicas.building import files_elsewhere, without_files
-from ..replicas.candidate import STANDS_ALREADY, VERSION
-from ..replicas.lying import Lying, lying
-from ..replicas.managers import PER_SSERVER
-from ..replicas.prices import space_bytes
-from ..replicas.standing import digest_of, turn_of
-from ..replicas.stored import read_stored
-from ..setup.remarks import modelled_apart
-from ..store import Store
-from ..store.config import check_untuned, read_store
-from ..units import format_size, parse_size, parse_span, seconds_text
-from ..workload.copied import copied_in, copied_text
-from ..workload.layouts import store_of_trace
-from ..workload.trace import partial_reasons, run_end, trace_file
-from .arguments import flattened
-from .options import JsonOption, MoverOptions, names_completed
-from .output import print_json, printable, say, say_partial, stdout, stripes_text, table, wrapped
-from .plan.options import FileOptions, say_of_trace
-from .replica_building import Making, build_chosen, say_elsewhere, tell_not_made
-from .replica_watching import take_up_all
+from ...replicas.building import files_elsewhere, without_files
+from ...replicas.candidate import STANDS_ALREADY, VERSION
+from ...replicas.lying import Lying, lying
+from ...replicas.managers import PER_SSERVER
+from ...replicas.prices import space_bytes
+from ...replicas.standing import digest_of, turn_of
+from ...replicas.stored import read_stored
+from ...setup.remarks import modelled_apart
+from ...store import Store
+from ...store.config import check_untuned, read_store
+from ...units import format_size, parse_size, parse_span, seconds_text
+from ...workload.copied import copied_in, copied_text
+from ...workload.layouts import store_of_trace
+from ...workload.trace import partial_reasons, run_end, trace_file
+from ..arguments import flattened
+from ..options import JsonOption, MoverOptions, names_completed
+from ..output import (
+    print_json,
+    printable,
+    say,
+    say_partial,
+    standing,
+    stdout,
+    stripes_text,
+    table,
+    targets_text,
+    wrapped,
+)
+from ..plan.options import FileOptions, say_of_trace
+from .building import Making, build_chosen, say_elsewhere, tell_not_made
+from .watching import take_up_all
 
 LAYERS = ("auto", "posix", "mpi")
 SECONDS_RANK = (
@@ -260,6 +271,7 @@ def _take_up(
     names, options, given = managers.names(), managers.made(), [by_hand(each) for each in place.pattern or ()]
     cluster = place.priced_on(trace)
     with contextlib.ExitStack() as held:
+        held.enter_context(standing(lambda: "no copies were made, and no file has changed"))
         turn = None
         if place.store is not None:
             if not building.what_if:
@@ -283,12 +295,14 @@ def _take_up(
             return
         copied = copied_in(trace, {each.path for each in report.files})
         if copied:
+            by_mpi = any(each.path in copied and each.layer == "mpi" for each in report.files)
+            sieved = ", request by request, where the MPI library may sieve: its seconds are at most these" * by_mpi
             say(
                 f"stripewise: {printable(copied_text(copied))}, in this run; the model has them read from the file "
-                "itself"
+                f"itself{sieved}"
             )
         elif not given and any(each.of_run for each in decisions):
-            _say_measured(trace, facts_of(trace, files.choice()), decisions)
+            _say_measured(trace, facts_of(trace, files.choice()), decisions, lies)
         if not building.what_if and turn is not None:
             if not json:
                 say_elsewhere(elsewhere)
@@ -319,7 +333,7 @@ def _reported(trace: Path, files: FileOptions, layer: str) -> PatternReport:
 READS_ON = "it has servers read on over gaps below 128 KiB, which some disks do not: "
 
 
-def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> None:
+def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision], lies: Lying) -> None:
     """That the run's own time for the reads of one of the decisions contradicts the model's, if it does."""
     span_s = 0.0 if run.is_predicted else span_of(run)
     # Of this run: what stands of others was priced by theirs.
@@ -333,9 +347,12 @@ def _say_measured(trace: Path, run: RunFacts, decisions: Sequence[Decision]) -> 
         if is_quick or (copies and is_of_all and took_s > model_s * OFF):
             took = f"{seconds_text(took_s)} s for these reads" if took_s else f"{seconds_text(span_s)} s"
             why = "memory or faster devices serve these, so copies may be slower: " if is_quick else READS_ON
+            why = f"{why}the model is off"
+            if lies.anew & {one.file for one in each.of_run}:
+                why = "files were laid out anew since, and the model has them as they lie now"
             say(
                 f"stripewise: {printable(str(trace))}: the traced run took {took}, the model says "
-                f"{seconds_text(model_s)} s: {why}the model is off. Time the program with copies and without; "
+                f"{seconds_text(model_s)} s: {why}. Time the program with copies and without; "
                 "'stripewise store replica rm' drops them"
             )
             return
@@ -421,19 +438,18 @@ def _beside(decision: Decision) -> str:
 
 
 def _layout_text(each: Candidate) -> str:
-    """The scheme, the first cycle, and whether others follow."""
+    """The scheme, the first cycle, and over which targets others are, where not over the same ones."""
     regions = each.layout.regions
+    targets = targets_text({name for region in regions for name, _ in region.stripes})
     if each.scheme == "1-DV":
-        return f"1-DV: each process on one of {_names(each.layout)}"
-    several = "" if len({region.stripes for region in regions}) == 1 else ", rotated"
+        return f"1-DV: each process on one of {targets}"
+    first = stripes_text(regions[0].stripes)
+    rotated = all(is_rotation(regions[0].stripes, region.stripes) for region in regions)
+    several = ", rotated" if any(region.stripes != regions[0].stripes for region in regions) else ""
     if per_process := re.fullmatch(r"n_p (\d+)", each.scheme):
         count = int(per_process[1])
         servers = f"each process on {count:,} server{'' if count == 1 else 's'}"
-        return f"{stripes_text(regions[0].stripes)}, {servers}{several}"
-    return f"{each.scheme}: {stripes_text(regions[0].stripes)}{several}"
-
-
-def _names(layout: Layout) -> str:
-    used = {name for region in layout.regions for name, _ in region.stripes}
-    names = sorted(used, key=lambda name: [(len(part), part) for part in re.findall(r"\d+|\D+", name)])
-    return stripes_text(tuple((name, 1) for name in names)).partition(" on ")[2]
+        if rotated:
+            return f"{first}, {servers}{several}"
+        return f"{first} for the first process, {servers} of {targets}"
+    return f"{each.scheme}: {first}{several}" + ("" if rotated else f", in all over {targets}")

@@ -9,16 +9,16 @@ from typing import Any
 
 import typer
 
-from ..errors import StoreError
-from ..limits import Limits
-from ..replicas import Decision, Refused
-from ..replicas.accesses import Extent
-from ..replicas.building import ELSEWHERE, Skipped, build_all, lost_of, root_of
-from ..replicas.standing import Turn
-from ..store.copies.build import Built
-from ..store.copies.listed import copies_of
-from ..units import format_size, seconds_text
-from .output import print_json, printable, say, standing, wrapped
+from ...errors import StoreError
+from ...limits import Limits
+from ...replicas import Decision, Refused
+from ...replicas.accesses import Extent
+from ...replicas.building import ELSEWHERE, Skipped, build_all, lost_of, root_of
+from ...replicas.standing import Turn
+from ...store.copies.build import Built
+from ...store.copies.listed import copies_of
+from ...units import format_size, seconds_text
+from ..output import print_json, printable, say, standing, wrapped
 
 #: Patterns of a file that are not made, and such files, which are told; --json has all.
 NOT_MADE_MAX = 5

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import StripewiseError, UsageError
-from ..replicas.standing import digest_of, read_standing
-from ..store import Store
-from ..workload.trace import trace_file
-from .output import printable, say
+from ...errors import StripewiseError, UsageError
+from ...replicas.standing import digest_of, read_standing
+from ...store import Store
+from ...workload.trace import trace_file
+from ..output import printable, say
 
 #: How often the directory is looked at.
 WATCH_S = 2.0

@@ -1,0 +1,1 @@
+"""`stripewise engine`: how MPI-IO should touch the files of a run."""
