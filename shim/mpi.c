@@ -94,6 +94,9 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
 /* Whether a read is served by copies of the file: then it is not made. In a collective one the others wait for this process, which asks for nothing there. */
 #define SERVE(op, flags) ((op) == OP_MPI_READ && !((flags) & SHARED) ? sw_mpi_serve(&call, buffer, n, type, &result) : SW_MPI_PASSED)
 #define IS_MADE(how, flags) ((how) == SW_MPI_PASSED || ((how) == SW_MPI_SERVED && ((flags) & COLLECTIVE)))
+/* A collective call may be made independently, if all processes of the file do the same. */
+#define CHOOSE(flags, n) \
+    if (((flags) & (COLLECTIVE | SHARED)) == COLLECTIVE) next = (__typeof__(next))sw_mpi_chosen(&call, (void *)next, sizeof(n))
 /* At an offset of its own, or at a file pointer; with a status, a request, or neither (split collective calls). */
 #define AT_STATUS(symbol, plain, count, op, flags)                                                                \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *status)                   \
@@ -102,6 +105,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, at)) return next(file, at, buffer, n, type, status); \
         status = sw_mpi_status(&call, status);                                                                    \
+        CHOOSE(flags, n);                                                                                         \
         int result = 0, how = SERVE(op, flags);                                                                   \
         if (IS_MADE(how, flags)) result = next(file, at, buffer, how == SW_MPI_SERVED ? 0 : n, type, status);     \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
@@ -134,6 +138,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, op, flags, 0)) return next(file, buffer, n, type, status); \
         status = sw_mpi_status(&call, status);                                                                    \
+        CHOOSE(flags, n);                                                                                         \
         int result = 0, how = SERVE(op, flags);                                                                   \
         if (IS_MADE(how, flags)) result = next(file, buffer, how == SW_MPI_SERVED ? 0 : n, type, status);         \
         sw_mpi_moved(&call, result, n, type, 0);                                                                  \
@@ -215,6 +220,7 @@ ONLY(SPLIT_END, write_ordered_end)
         if (UNWATCHED && !sw_mpi_may_serve()) return next(comm, name, mode, info, file);                          \
         sw_mpi_opening(name, info);                                                                               \
         if (!sw_mpi_begin(&call, HERE, 0, OP_MPI_OPEN, COLLECTIVE, mode)) return next(comm, name, mode, info, file); \
+        sw_mpi_arrive(&call, comm, name, mode);                                                                   \
         int result = next(comm, name, mode, info, file);                                                          \
         sw_mpi_opened(&call, result, comm, name, info, file);                                                     \
         return result;                                                                                            \
@@ -246,6 +252,7 @@ ONLY(SPLIT_END, write_ordered_end)
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_VIEW, COLLECTIVE, displacement))                    \
             return next(file, displacement, etype, filetype, representation, info);                               \
+        sw_mpi_viewing(&call, filetype);                                                                          \
         int result = next(file, displacement, etype, filetype, representation, info);                             \
         sw_mpi_viewed(&call, result, etype, filetype, representation, info);                                      \
         return result;                                                                                            \

@@ -151,7 +151,7 @@ void sw_limit_changed(void);
  * where there is nothing to do, and then nothing follows. `frame` is the stack frame of the symbol. */
 extern uint32_t sw_mpi_watched, sw_mpi_pending;
 struct sw_mpi_call {
-    uint64_t words[10];
+    uint64_t words[12];
     unsigned char status[32] __attribute__((aligned(8)));
 };
 void *sw_mpi_symbol(void *scope, const char *name);
@@ -165,6 +165,10 @@ int sw_mpi_begin(struct sw_mpi_call *call, const void *frame, uintptr_t file, un
 /* Whether files that are opened may have copies, or new ones stripes that they are asked for; and what an open asks for. */
 int sw_mpi_may_serve(void);
 void sw_mpi_opening(const char *name, uintptr_t info);
+/* Has this process take part where those of the file decide how collective calls are made, and how one is: `next`, or what makes it independently. */
+void sw_mpi_arrive(struct sw_mpi_call *call, uintptr_t comm, const char *name, int mode);
+void sw_mpi_viewing(struct sw_mpi_call *call, uintptr_t filetype);
+void *sw_mpi_chosen(struct sw_mpi_call *call, void *next, size_t count_bytes);
 /* Whether copies have given all bytes that a read asks for: then `moved` fills the status in. Or MPI refuses the call, with `result`. */
 enum { SW_MPI_PASSED, SW_MPI_SERVED, SW_MPI_REFUSED };
 int sw_mpi_serve(struct sw_mpi_call *call, void *buffer, long long n, uintptr_t type, int *result);

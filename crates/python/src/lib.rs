@@ -33,6 +33,8 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::engine_board, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::engine_board_told, module)?)?;
     module.add_function(wrap_pyfunction!(engine::engine_rules, module)?)?;
     module.add_class::<sim::TrialsHandle>()?;
     module.add_function(wrap_pyfunction!(sim::simulate, module)?)?;

@@ -35,7 +35,8 @@ THREAD_SUPPRESSIONS = Path(__file__).resolve().parent / "tsan.supp"
 #: A kernel filter against rings that a program sets up by itself. An outer run's stays: its filter does, too.
 SECCOMP = "STRIPEWISE_SECCOMP"
 OURS = (
-    "STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", "STRIPEWISE_ENGINE", OFF,
+    "STRIPEWISE_STORE", "STRIPEWISE_TRACE", "STRIPEWISE_MANAGE", "STRIPEWISE_PLAN", "STRIPEWISE_ENGINE",
+    "STRIPEWISE_ENGINE_BOARD", OFF,
 )  # fmt: skip
 
 
@@ -94,8 +95,7 @@ def environment(
     """The child's environment. What is not asked for is removed, so that an outer `run` does not leak in.
 
     `layers` are those that are traced; None: as the user's own STRIPEWISE_TRACE_LAYERS says, or both. `plan` is the
-    number of the kept plan that the run follows; 0: none. With `engine` new files have the stripes that hints of
-    MPI ask for.
+    number of the kept plan that the run follows; 0: none. With `engine` MPI-IO is tuned.
 
     A `command` that is linked with the address sanitizer gets that library first: it insists. What the command
     starts in its turn (`mpiexec -n 4 ./instrumented`) is told not to insist. The thread sanitizer is told to believe

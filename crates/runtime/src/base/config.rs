@@ -1,4 +1,4 @@
-//! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _ENGINE, _TRACE, _LOG, _TRUST), as it was when it began.
+//! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _ENGINE, _ENGINE_BOARD, _TRACE, _LOG, _TRUST), as it was when it began.
 
 use crate::base::sys;
 use core::cell::UnsafeCell;
@@ -16,6 +16,8 @@ struct Told {
     plan: u64,
     /// See [`has_engine`].
     engine: bool,
+    /// See [`engine_board`].
+    board: FixedPath,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
     /// See [`is_emulator`].
@@ -37,6 +39,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     trust: TrustList::new(),
     plan: 0,
     engine: false,
+    board: FixedPath::new(),
     store_identity: (0, 0),
     emulator: false,
 }));
@@ -75,6 +78,7 @@ pub unsafe fn read(environ: *const *const libc::c_char) -> bool {
         (b"STRIPEWISE_MANAGE", &mut told.manage),
         (b"STRIPEWISE_TRACE", &mut told.trace),
         (b"STRIPEWISE_LOG", &mut told.log),
+        (b"STRIPEWISE_ENGINE_BOARD", &mut told.board),
     ] {
         // SAFETY: the caller's promise.
         if let Some(value) = unsafe { variable(environ, name) } {
@@ -112,9 +116,14 @@ pub fn plan() -> u64 {
     told().map_or(0, |t| t.plan)
 }
 
-/// Whether new files take the stripes that a program asks MPI-IO for.
+/// Whether new files take the stripes that a program asks MPI-IO for, and collective calls are made in the mode that suits.
 pub fn has_engine() -> bool {
     told().is_some_and(|t| t.engine)
+}
+
+/// The memory in which the processes of the run decide how collective calls are made.
+pub fn engine_board() -> Option<&'static CStr> {
+    told().filter(|t| !t.board.is_empty()).and_then(|t| t.board.as_c_str())
 }
 
 /// The trace directory.

@@ -13,11 +13,12 @@ const LIBRARY: &[u8] = b"libstripewise.so";
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// A new environment with this set to 1 stays as it is.
 const OFF: &[u8] = b"STRIPEWISE_OFF=1";
-const NAMES: [&[u8]; 10] = [
+const NAMES: [&[u8]; 11] = [
     b"STRIPEWISE_STORE=",
     b"STRIPEWISE_MANAGE=",
     b"STRIPEWISE_PLAN=",
     b"STRIPEWISE_ENGINE=",
+    b"STRIPEWISE_ENGINE_BOARD=",
     b"STRIPEWISE_TRACE=",
     b"STRIPEWISE_TRACE_LAYERS=",
     b"STRIPEWISE_LOG=",

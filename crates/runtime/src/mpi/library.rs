@@ -7,6 +7,7 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
+use stripewise_engine::Operation;
 use stripewise_trace::datatype::{combiner, distribution, order};
 
 /// A handle of any MPI as it comes in a register.
@@ -50,15 +51,26 @@ pub struct Library {
     seek: unsafe extern "C" fn(Handle, i64, i32) -> i32,
     read_at: unsafe extern "C" fn(Handle, i64, *mut c_void, i32, Handle, *mut c_void) -> i32,
     pub error_class: unsafe extern "C" fn(i32, *mut i32) -> i32,
+    comm_null: Handle,
+    initialized: Option<unsafe extern "C" fn(*mut i32) -> i32>,
+    finalized: Option<unsafe extern "C" fn(*mut i32) -> i32>,
+    comm_get_parent: Option<unsafe extern "C" fn(*mut Handle) -> i32>,
+    /// What makes a collective read or write independently, by [`Independent`]'s places.
+    independent: [*mut c_void; 8],
     pub comm_size: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_rank: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_group: unsafe extern "C" fn(Handle, *mut Handle) -> i32,
     pub group_translate_ranks: unsafe extern "C" fn(Handle, i32, *const i32, Handle, *mut i32) -> i32,
+    pub file_get_group: Option<unsafe extern "C" fn(Handle, *mut Handle) -> i32>,
+    pub comm_create_group: Option<unsafe extern "C" fn(Handle, Handle, i32, *mut Handle) -> i32>,
+    pub barrier: Option<unsafe extern "C" fn(Handle) -> i32>,
+    pub comm_free: Option<unsafe extern "C" fn(*mut Handle) -> i32>,
+    pub type_null: Handle,
     pub group_free: unsafe extern "C" fn(*mut Handle) -> i32,
     pub type_free: unsafe extern "C" fn(*mut Handle) -> i32,
-    type_contiguous: unsafe extern "C" fn(i32, Handle, *mut Handle) -> i32,
-    type_struct: unsafe extern "C" fn(i32, *const i32, *const isize, *const Handle, *mut Handle) -> i32,
-    type_commit: unsafe extern "C" fn(*mut Handle) -> i32,
+    pub type_contiguous: unsafe extern "C" fn(i32, Handle, *mut Handle) -> i32,
+    pub type_struct: unsafe extern "C" fn(i32, *const i32, *const isize, *const Handle, *mut Handle) -> i32,
+    pub type_commit: unsafe extern "C" fn(*mut Handle) -> i32,
     /// None: not all of them are there.
     pub asking: Option<Asking>,
     info_length: Option<unsafe extern "C" fn(Handle, *const c_char, *mut i32, *mut i32) -> i32>,
@@ -69,6 +81,18 @@ pub struct Library {
     pub envelope_c: Option<unsafe extern "C" fn(Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut i32) -> i32>,
     pub contents_c: Option<unsafe extern "C" fn(Handle, i64, i64, i64, i64, *mut i32, *mut isize, *mut i64, *mut Handle) -> i32>,
 }
+
+/// `MPI_File_` and this, with counts of an int and larger ones.
+const INDEPENDENT: [&CStr; 8] = [
+    c"MPI_File_read_at",
+    c"MPI_File_read_at_c",
+    c"MPI_File_read",
+    c"MPI_File_read_c",
+    c"MPI_File_write_at",
+    c"MPI_File_write_at_c",
+    c"MPI_File_write",
+    c"MPI_File_write_c",
+];
 
 struct Cell(UnsafeCell<Option<Library>>);
 // SAFETY: written by who takes STATE from UNKNOWN to LEARNING, and not after KNOWN.
@@ -111,34 +135,6 @@ pub extern "C" fn sw_mpi_is_known() -> i32 {
     i32::from(STATE.load(Ordering::Acquire) == KNOWN)
 }
 
-/// A count that an int has room for, where the program's MPI takes no larger ones: more elements are one of a type that is made of them all.
-///
-/// # Safety
-/// `datatype` and `made` are writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_narrow(n: i64, datatype: *mut Handle, made: *mut Handle) -> i32 {
-    if let Ok(few) = i32::try_from(n) {
-        return few;
-    }
-    // SAFETY: the caller's promise.
-    get().and_then(|library| library.joined(n, unsafe { *datatype })).map_or(-1, |one| unsafe {
-        (*datatype, *made) = (one, one);
-        1
-    })
-}
-
-/// Frees what `sw_mpi_narrow` has made; MPI keeps it as long as a request needs it.
-///
-/// # Safety
-/// Such a type, or 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_drop(mut made: Handle) {
-    if let Some(library) = get().filter(|_| made != 0) {
-        // SAFETY: the caller's promise.
-        unsafe { (library.type_free)(&raw mut made) };
-    }
-}
-
 fn family_of(soname: &[u8], is_open: bool) -> Option<Family> {
     if soname.starts_with(b"libmpi_abi.so") {
         Some(Family::Standard)
@@ -177,16 +173,29 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
     };
     let (open_byte, open_world) = (object(c"ompi_mpi_byte"), object(c"ompi_mpi_comm_world"));
     let family = family_of(soname, !open_byte.is_null())?;
-    let (byte, world, info_null) = match family {
-        Family::Mpich => (0x4c00_010d, 0x4400_0000, 0x1c00_0000),
-        Family::Open => (open_byte as usize, open_world as usize, object(c"ompi_mpi_info_null") as usize),
-        Family::Standard => (0x247, 0x101, 0x130),
+    let (byte, world) = match family {
+        Family::Mpich => (0x4c00_010d, 0x4400_0000),
+        Family::Open => (open_byte as usize, open_world as usize),
+        Family::Standard => (0x247, 0x101),
+    };
+    let (info_null, comm_null, type_null) = match family {
+        Family::Mpich => (0x1c00_0000, 0x0400_0000, 0x0c00_0000),
+        Family::Open => {
+            let null = |name: &CStr| object(name) as usize;
+            (null(c"ompi_mpi_info_null"), null(c"ompi_mpi_comm_null"), null(c"ompi_mpi_datatype_null"))
+        }
+        Family::Standard => (0x130, 0x100, 0x200),
     };
     Some(Library {
         family,
         byte,
         world,
         info_null,
+        comm_null,
+        initialized: function!(c"PMPI_Initialized"),
+        finalized: function!(c"PMPI_Finalized"),
+        comm_get_parent: function!(c"PMPI_Comm_get_parent"),
+        independent: INDEPENDENT.map(symbol),
         type_size_x: function!(c"PMPI_Type_size_x")?,
         type_get_extent_x: function!(c"PMPI_Type_get_extent_x")?,
         get_elements_x: function!(c"PMPI_Get_elements_x")?,
@@ -200,6 +209,11 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         comm_rank: function!(c"PMPI_Comm_rank")?,
         comm_group: function!(c"PMPI_Comm_group")?,
         group_translate_ranks: function!(c"PMPI_Group_translate_ranks")?,
+        file_get_group: function!(c"PMPI_File_get_group"),
+        comm_create_group: function!(c"PMPI_Comm_create_group"),
+        barrier: function!(c"PMPI_Barrier"),
+        comm_free: function!(c"PMPI_Comm_free"),
+        type_null,
         group_free: function!(c"PMPI_Group_free")?,
         type_free: function!(c"PMPI_Type_free")?,
         type_contiguous: function!(c"PMPI_Type_contiguous")?,
@@ -229,30 +243,25 @@ fn asking(symbol: &impl Fn(&CStr) -> *mut c_void) -> Option<Asking> {
 }
 
 impl Library {
-    /// A type of `n` elements of another one, n beyond what an int counts: whole chunks, and a rest at their end.
-    fn joined(&self, n: i64, datatype: Handle) -> Option<Handle> {
-        const CHUNK: i64 = 1 << 30;
-        let (chunks, rest) = (i32::try_from(n.checked_div(CHUNK)?).ok().filter(|n| *n > 0)?, (n % CHUNK) as i32);
-        let (mut lower, mut extent) = (0i64, 0i64);
-        let (mut chunk, mut most, mut few, mut made): (Handle, Handle, Handle, Handle) = (0, 0, 0, 0);
-        // SAFETY: MPI's prototypes; handles of MPICH are the lower halves of these words.
+    /// Whether there is a world in which this process was started, rather than one that it was spawned into or no world at all (sessions).
+    pub fn has_world(&self) -> bool {
+        let (Some(initialized), Some(finalized), Some(parent)) = (self.initialized, self.finalized, self.comm_get_parent) else { return false };
+        let (mut begun, mut ended, mut of): (i32, i32, Handle) = (0, 0, 0);
+        // SAFETY: MPI's prototypes.
         unsafe {
-            let done = (self.type_get_extent_x)(datatype, &raw mut lower, &raw mut extent) == 0
-                && (self.type_contiguous)(CHUNK as i32, datatype, &raw mut chunk) == 0
-                && (self.type_contiguous)(chunks, chunk, &raw mut most) == 0
-                && (self.type_contiguous)(rest, datatype, &raw mut few) == 0;
-            let at = [0isize, (i64::from(chunks) * CHUNK).checked_mul(extent)? as isize];
-            let parts = if self.family == Family::Mpich { [most & 0xffff_ffff | few << 32, 0] } else { [most, few] };
-            let done = done
-                && (self.type_struct)(2, [1i32, 1].as_ptr(), at.as_ptr(), parts.as_ptr(), &raw mut made) == 0
-                && (self.type_commit)(&raw mut made) == 0;
-            for mut part in [chunk, most, few] {
-                if part != 0 {
-                    (self.type_free)(&raw mut part);
-                }
-            }
-            done.then_some(made)
+            initialized(&raw mut begun) == 0
+                && begun != 0
+                && finalized(&raw mut ended) == 0
+                && ended == 0
+                && parent(&raw mut of) == 0
+                && self.of(of) == self.of(self.comm_null)
         }
+    }
+
+    /// What makes a collective call independently, as the program itself would call it: another tool may look at it. None: there is no such function.
+    pub fn independent(&self, operation: Operation, has_pointer: bool, is_large: bool) -> Option<*mut c_void> {
+        let place = usize::from(operation == Operation::Write) << 2 | usize::from(has_pointer) << 1 | usize::from(is_large);
+        self.independent.get(place).copied().filter(|found| !found.is_null())
     }
 
     /// A handle as it can be compared.

@@ -4,14 +4,19 @@
 //!
 //! Offsets are recorded as bytes of the view's data. Which bytes of the file these are, `collect` works out from the view's description.
 
+mod counts;
 mod describe;
+mod engine;
 mod files;
 mod hints;
+mod job;
 mod library;
+mod meet;
 mod opening;
 mod redirect;
 mod requests;
 mod room;
+mod status;
 mod striping;
 mod waits;
 
@@ -36,6 +41,11 @@ pub static sw_mpi_watched: AtomicU32 = AtomicU32::new(0);
 const TRACED: u32 = 1;
 /// A file with copies was opened: reads of it are redirected.
 const SERVED: u32 = 2;
+/// A file was opened whose collective calls are decided on.
+const TUNED: u32 = 4;
+
+/// The number of MPI_File_set_info in the shim, of which no record is kept.
+const SET_INFO: u32 = Op::MpiAtomicity as u32 + 1;
 
 /// Answers of `sw_mpi_serve`: `SW_MPI_PASSED` and its kin of the shim.
 const PASSED: i32 = 0;
@@ -117,10 +127,14 @@ pub struct Call {
     used: u64,
     /// Bytes that copies have given.
     served: u64,
+    /// Of a file whose collective calls are decided on.
+    seat: Option<&'static engine::Seat>,
+    /// The argument as it was given.
+    given: i64,
     own_status: [u64; 4],
 }
 
-const _: () = assert!(core::mem::size_of::<Call>() == 112);
+const _: () = assert!(core::mem::size_of::<Call>() == 128);
 
 /// Enters a call whose symbol has its frame at `frame`; false inside another one. A frame that was left by a jump (an error handler's) is taken for gone
 /// as soon as a call comes from the same depth or above it.
@@ -222,8 +236,9 @@ fn error_class(result: i32) -> u16 {
 pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, file: Handle, op: u32, bits: u32, at: i64) -> i32 {
     let Some(library) = library::get() else { return 0 };
     let found = if file == 0 { None } else { files::find(file) };
+    let seat = if config::has_engine() { engine::seat(file) } else { None };
     let concerns_copies = || op == Op::MpiOpen as u32 || found.is_some_and(|file| file.served.concerns(op, bits));
-    if !is_traced() && !concerns_copies() {
+    if !is_traced() && !concerns_copies() && !engine::concerns(seat, op, bits) {
         return 0;
     }
     if !enter(frame as usize) {
@@ -237,7 +252,7 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
     if found.is_some_and(|file| file.layers.load(Relaxed) & layers::POSIX == 0) {
         mute();
     }
-    let mut at = at;
+    let (given, mut at) = (at, at);
     let moves = op == Op::MpiRead as u32 || op == Op::MpiWrite as u32;
     if let Some(found) = found.filter(|_| moves || op == Op::MpiSeek as u32) {
         if bits & flags::IMPLICIT_OFFSET != 0 && moves {
@@ -257,6 +272,8 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
         (&raw mut (*call).file).write(found);
         (&raw mut (*call).status).write(core::ptr::null());
         (&raw mut (*call).served).write(0);
+        (&raw mut (*call).seat).write(seat);
+        (&raw mut (*call).given).write(given);
         (&raw mut (*call).start).write(now_ticks());
         // Of other reads copies are asked first.
         if op != Op::MpiRead as u32 || bits & (flags::SHARED | flags::NONBLOCKING) != 0 {
@@ -287,37 +304,6 @@ pub unsafe extern "C" fn sw_mpi_serve(call: *mut Call, buffer: *mut c_void, n: i
     how
 }
 
-/// The status that the call is given.
-///
-/// # Safety
-/// `call` was begun; `status` is the program's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_status(call: *mut Call, status: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let ignored = library::get().is_some_and(|library| library.is_ignored(status));
-        (&raw mut (*call).own_status).write([0; 4]);
-        let used = if ignored { (&raw mut (*call).own_status).cast() } else { status };
-        (*call).status = used;
-        used
-    }
-}
-
-/// The same for an array; `own` is null where the program's many requests do not fit ours.
-///
-/// # Safety
-/// As above.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_statuses(call: *mut Call, statuses: *mut c_void, own: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let ignored = library::get().is_some_and(|library| library.is_ignored(statuses));
-        let used = if ignored && !own.is_null() { own } else { statuses };
-        (*call).status = if ignored { own } else { statuses };
-        used
-    }
-}
-
 /// Bytes of `n` elements; none: the type is not known, or too much.
 fn bytes_of(library: &Library, n: i64, datatype: Handle) -> Option<u64> {
     let mut size = 0;
@@ -343,6 +329,7 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
         }
         // Where the call has failed, the type may be none.
         let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };
+        engine::moved(call, asked, !request.is_null());
         let place = u64::try_from(call.at).ok().filter(|_| call.flags() & flags::SHARED == 0 && call.file.is_some());
         let mut done = asked as i64;
         if call.flags() & flags::NONBLOCKING != 0 && is_traced() {
@@ -411,6 +398,9 @@ pub unsafe extern "C" fn sw_mpi_closed(call: *mut Call, result: i32) {
     if let Some(file) = call.file.filter(|_| result == 0) {
         file.forget();
     }
+    if let Some(seat) = call.seat.filter(|_| result == 0) {
+        seat.closed();
+    }
     leave();
 }
 
@@ -440,6 +430,12 @@ pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Hand
     let end = now_ticks();
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
+    if let (Some(library), Some(seat)) = (library::get(), call.seat) {
+        seat.viewed(library, (result == 0).then_some(etype));
+        if result == 0 {
+            seat.informed(library, info);
+        }
+    }
     if let (Some(library), Some(file), 0) = (library::get(), call.file, result) {
         // SAFETY: the caller's promise. Other representations have other sizes.
         let native = !representation.is_null() && unsafe { CStr::from_ptr(representation) }.to_bytes().eq_ignore_ascii_case(b"native");
@@ -483,5 +479,8 @@ pub unsafe extern "C" fn sw_mpi_did(call: *mut Call, result: i32) {
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
     call.put(result, now_ticks(), Some(call.at as u64), 0, 0);
+    if let Some(seat) = call.seat.filter(|_| result == 0 && call.what as u16 == Op::MpiAtomicity as u16) {
+        seat.set_atomic(call.given != 0);
+    }
     leave();
 }

@@ -18,7 +18,7 @@ use stripewise_trace::clock::now_ticks;
 use stripewise_trace::format::{NOTE_BYTES_MAX, entry_kind};
 
 /// MPI_MODE_SEQUENTIAL, as `Library::access_mode` has it.
-const SEQUENTIAL: u64 = 256;
+pub(super) const SEQUENTIAL: u64 = 256;
 
 /// What MPI_File_open was given, without the name of a file system's driver (`ufs:`) that ROMIO takes off.
 pub(super) fn without_driver(name: &CStr) -> &CStr {
@@ -91,6 +91,11 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
         let name = unsafe { CStr::from_ptr(name) };
         let trace_id = if is_traced { file_id(name) } else { 0 };
         let mut opened = Opened { number: 0, trace_id, comm_size: 0, layers: LAYERS.load(Relaxed), notes_hints: false, copied: None };
+        if let Some(seat) = call.seat {
+            // SAFETY: the call has filled it in where it did well; a file's handle is a pointer in all families.
+            let handle = (result == 0).then(|| unsafe { file.cast::<Handle>().read() });
+            seat.opened(library, handle, end.saturating_sub(call.start));
+        }
         if result == 0 {
             if is_traced {
                 let mut text = [0; 64];

@@ -30,6 +30,7 @@ from ...units import quoted
 from ..arguments import flattened
 from ..options import CommandArgument, ManageOption, MoverOptions
 from ..output import printable, say
+from .engine_options import EngineOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +66,9 @@ class KeptOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibraryOptions:
+class LibraryOptions(EngineOptions):
     """What the library does for the program beside that."""
 
-    engine: Annotated[
-        bool,
-        typer.Option(
-            "--engine",
-            help="Give new files the stripes that CMD asks MPI-IO for: hints striping_factor, striping_unit, "
-            "start_iodevice.",
-        ),
-    ] = False
     refuse_rings: Annotated[
         bool,
         typer.Option(
@@ -142,12 +135,11 @@ def run(
     limits: MoverOptions,
     library: LibraryOptions,
 ) -> None:
-    """Run CMD and its children on a store, traced, or both."""
+    """Run CMD and its children on a store, traced, with its MPI-IO tuned, or all of these."""
     trace, layers = traced.trace, traced.layers
-    if library.engine and store is None:
-        raise UsageError("--engine: needs --store, whose new files have the stripes that are asked for")
-    if store is None and trace is None:
-        raise UsageError("run: give --store, --trace or both; without them the program needs no stripewise")
+    if store is None and trace is None and not library.engine:
+        raise UsageError("run: give --store, --trace or --engine; without them the program needs no stripewise")
+    library.check()
     if layers is not None and trace is None:
         raise UsageError("--layers: chooses what a trace records; give --trace DIR too")
     if layers not in (None, "posix", "mpi", "both"):
@@ -188,7 +180,7 @@ def run(
     elif opened and followed:
         moving = kept_plan_followed(opened, followed.kept, followed.plan, mover_words, say)
     try:
-        with moving as beside:
+        with moving as beside, library.tuned(env):
             if logs is not None:
                 note_run(logs, store=root)
             ended = runner.run(command, env)

@@ -70,7 +70,7 @@ pub struct Made {
 pub fn make(store: &Store<'_>, path: &Path, replicas: &ReplicasJson, lease: bool, guide: &mut dyn Guide) -> Result<Made> {
     let place = path.parent().unwrap_or(Path::new("/"));
     store.medium.hold(place, Root::Place).doing("open", place)?;
-    let source = Source::at(store, path, lease).map_err(|e| if Source::is_leaving(store, path, &e) { gone(path) } else { e })?;
+    let source = Source::at(store, path, lease)?;
     let original = source.original();
     let name = String::from_utf8_lossy(original.record_name().as_bytes()).into_owned();
     let plan = Plan::of(replicas, path, original.size, store.targets.len())?;

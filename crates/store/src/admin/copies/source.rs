@@ -1,6 +1,7 @@
 //! What is copied: a plain file, which nobody may change meanwhile, or a managed one, whose writers mark what they change ([`crate::marks`]).
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use stripewise_layout::Span;
@@ -54,9 +55,14 @@ impl Source {
     /// `Invalid` for what cannot be copied, `InUse`, `NotFound`, `Io`.
     pub(super) fn at(store: &Store<'_>, path: &Path, lease: bool) -> Result<Self> {
         match managed_id(store, path)? {
-            Some(id) => Self::managed(store, id),
-            None => Self::plain(store, path, lease),
+            // Its name was there a moment ago; what is at the path now may be nothing, or another file.
+            Some(id) => Self::managed(store, id).map_err(|e| if is_missing(&e) { gone(path) } else { e }),
+            None => Self::plain(store, path, lease).map_err(|e| if is_missing(&e) && Self::is_managed_now(store, path) { gone(path) } else { e }),
         }
+    }
+
+    fn is_managed_now(store: &Store<'_>, path: &Path) -> bool {
+        matches!(managed_id(store, path), Ok(Some(_)) | Err(_))
     }
 
     fn plain(store: &Store<'_>, path: &Path, lease: bool) -> Result<Self> {
@@ -91,16 +97,6 @@ impl Source {
         let Self::Managed { id, .. } = self else { return Ok(false) };
         let head = store.part(*id, "head");
         Ok(store.medium.stat(&head).doing("look at", &head)?.is_none())
-    }
-
-    /// Whether what could not be opened is a managed file that a program is just making or removing.
-    pub(super) fn is_leaving(store: &Store<'_>, path: &Path, error: &StoreError) -> bool {
-        let is_missing = match error {
-            StoreError::NotFound(_) => true,
-            StoreError::Io { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
-            _ => false,
-        };
-        is_missing && matches!(managed_id(store, path), Ok(Some(_)) | Err(_))
     }
 
     /// Whose it is.
@@ -174,7 +170,11 @@ fn managed_id(store: &Store<'_>, path: &Path) -> Result<Option<u64>> {
     if store.medium.stat(path).doing("look at", path)?.is_none_or(|stat| stat.kind != Kind::Link) {
         return Ok(None);
     }
-    let text = store.medium.read_link(path).doing("read", path)?;
+    let text = match store.medium.read_link(path) {
+        // Removed, or replaced by a plain file, since it was looked at.
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => return Err(gone(path)),
+        text => text.doing("read", path)?,
+    };
     match parse_link(text.as_os_str().as_bytes()) {
         None => Ok(None),
         Some((root, id)) if root == store.root.as_os_str().as_bytes() => Ok(Some(id)),
@@ -183,6 +183,14 @@ fn managed_id(store: &Store<'_>, path: &Path) -> Result<Option<u64>> {
             path.display(),
             Path::new(std::ffi::OsStr::from_bytes(root)).display()
         ))),
+    }
+}
+
+fn is_missing(error: &StoreError) -> bool {
+    match error {
+        StoreError::NotFound(_) => true,
+        StoreError::Io { source, .. } => source.kind() == ErrorKind::NotFound,
+        _ => false,
     }
 }
 
