@@ -45,20 +45,31 @@ static unsigned chance(unsigned below) { return (stream = mix(stream + 0x9e3779b
 static unsigned of_rank(uint64_t step, int rank, unsigned what, unsigned below) { return mix(mix(seed_now * 1000003 + step) * 31 + rank * 7919 + what) % below; }
 
 struct layout {
-    int strided;
-    int64_t displacement, block, region; /* strided: blocks of all processes in turn; else a region of each */
+    int strided, mixed, common;
+    /* strided: blocks of all processes in turn; else a region of each. mixed: strided with a gap of `region` bytes behind each turn, in one of which the first
+     * process has its only data, through a view without gaps. common: regions in one view for all, in which each reads the next one's. */
+    int64_t displacement, block, region;
 };
+
+static int64_t turn(const struct layout *l, int processes) { return l->block * processes + (l->mixed ? l->region : 0); }
 
 /* The place in the file of a byte of a process's data. */
 static int64_t place(const struct layout *l, int processes, int rank, int64_t at)
 {
+    if (l->mixed && rank == 0)
+        return l->displacement + 2 * turn(l, processes) + l->block * processes + at;
     if (l->strided)
-        return l->displacement + (at / l->block * processes + rank) * l->block + at % l->block;
+        return l->displacement + at / l->block * turn(l, processes) + rank * l->block + at % l->block;
     return l->displacement + rank * l->region + at;
 }
 
 /* Bytes of data that each process has. */
-static int64_t room(const struct layout *l, int processes) { return l->strided ? (FILE_BYTES - l->displacement) / (l->block * processes) * l->block : l->region; }
+static int64_t room(const struct layout *l, int processes, int rank)
+{
+    if (l->mixed && rank == 0)
+        return FILE_BYTES / turn(l, processes) < 4 ? 0 : l->region;
+    return l->strided ? (FILE_BYTES - l->displacement) / turn(l, processes) * l->block : l->region;
+}
 
 struct program {
     MPI_Comm comm;
@@ -80,17 +91,22 @@ static void view(struct program *p, MPI_Info info)
     l->strided = chance(2);
     l->displacement = chance(3) ? 0 : chance(512);
     l->block = 1 + chance(chance(2) ? 64 : 1500);
-    l->region = (FILE_BYTES - l->displacement) / p->size;
+    /* ROMIO's independent writes lose bytes where views are mixed: collective ones alone, as MPI chooses to make them. */
+    l->mixed = l->strided && !p->hinted && chance(3) == 0;
+    l->region = l->mixed ? 16 + chance(400) : (FILE_BYTES - l->displacement) / p->size;
+    l->common = !l->strided && !p->hinted && chance(2);
     step_now = "set_view";
-    if (l->strided) {
+    if (l->mixed && p->rank == 0) {
+        DO(MPI_File_set_view(p->file, place(l, p->size, 0, 0), MPI_BYTE, MPI_BYTE, "native", info));
+    } else if (l->strided) {
         DO(MPI_Type_contiguous((int)l->block, MPI_BYTE, &block));
-        DO(MPI_Type_create_resized(block, 0, l->block * p->size, &type));
+        DO(MPI_Type_create_resized(block, 0, turn(l, p->size), &type));
         DO(MPI_Type_commit(&type));
         DO(MPI_File_set_view(p->file, l->displacement + p->rank * l->block, MPI_BYTE, type, "native", info));
         MPI_Type_free(&type);
         MPI_Type_free(&block);
     } else {
-        DO(MPI_File_set_view(p->file, l->displacement + p->rank * l->region, MPI_BYTE, MPI_BYTE, "native", info));
+        DO(MPI_File_set_view(p->file, l->displacement + (l->common ? 0 : p->rank * l->region), MPI_BYTE, MPI_BYTE, "native", info));
     }
 }
 
@@ -114,20 +130,19 @@ static void transfer(struct program *p, uint64_t step)
     static unsigned char buffer[FILE_BYTES + 64];
     static const char *names[] = { "at_all", "all", "at_all split", "all split", "own at", "own i_at" };
     int kind = chance(16), writes = !p->reads_only && chance(5) < 3, mine = 0, got = 0;
-    int64_t all = room(&p->layout, p->size), at = 0, bytes = 0;
+    int64_t at = 0, bytes = 0, ahead;
+    int whose = p->rank;
     MPI_Status status;
     MPI_Request request;
     /* Mostly those that are decided on. */
     kind = kind < 8 ? 0 : kind < 12 ? 1 : kind == 12 ? 2 : kind == 13 ? 3 : kind == 14 ? 4 : 5;
     /* Where aggregators alone have opened the file, no process may use it by itself. */
-    if (p->deferred && kind > 3)
+    if ((p->deferred || p->layout.mixed || p->layout.common) && kind > 3)
         kind = 0;
     /* Open MPI hangs in some of them, with or without Stripewise. */
     if (is_plain && (kind == 2 || kind == 3 || kind == 5))
         kind = kind == 5 ? 4 : kind - 2;
     step_now = names[kind];
-    if (all <= 0)
-        return;
     /* Data that a collective call has given to an aggregator may not be in the file yet: ROMIO's independent calls, and those that a hint makes so, see and
      * overtake that. Programs must synchronise there; collective calls without hints see what collective calls have written. */
     if (p->joined && (p->hinted || kind > 3))
@@ -135,11 +150,13 @@ static void transfer(struct program *p, uint64_t step)
     if (writes && kind < 4)
         p->joined = 1;
     for (int rank = 0; rank < p->size; rank++) {
-        int64_t from = of_rank(step, rank, 1, (unsigned)all), n = of_rank(step, rank, 2, 4) ? of_rank(step, rank, 3, (unsigned)(all - from) + 1) : 0;
-        /* Each round through the data one behind the other, as programs do. */
-        if (of_rank(step, 0, 4, 2)) {
-            n = all / 16;
-            from = (int64_t)(step % 16) * n;
+        int64_t all = room(&p->layout, p->size, rank);
+        int64_t from = all <= 0 ? 0 : of_rank(step, rank, 1, (unsigned)all), n = all > 0 && of_rank(step, rank, 2, 4) ? of_rank(step, rank, 3, (unsigned)(all - from) + 1) : 0;
+        /* Through the data one behind the other, as programs do, or the same again and again. */
+        int way = of_rank(step, 0, 4, 4);
+        if (way) {
+            n = way == 1 ? all / 16 : all / 3;
+            from = way == 1 ? (int64_t)(step % 16) * n : 0;
         }
         int takes_part = kind < 4 || of_rank(step, rank, 5, 3);
         if (rank == p->rank)
@@ -156,8 +173,12 @@ static void transfer(struct program *p, uint64_t step)
     }
     for (int64_t k = 0; k < bytes; k++)
         buffer[k] = writes ? (unsigned char)mix(step * 131 + p->rank * 17 + at + k) : 0xa5;
+    /* What collective calls have written collective calls of all processes see, with every MPI that there is. */
+    if (p->layout.common && !writes)
+        whose = (p->rank + 1) % p->size;
+    ahead = p->layout.common ? whose * p->layout.region : 0;
     if ((kind == 1 || kind == 3) && mine)
-        DO(MPI_File_seek(p->file, at, MPI_SEEK_SET));
+        DO(MPI_File_seek(p->file, ahead + at, MPI_SEEK_SET));
     memset(&status, 0, sizeof status);
     /* Large counts, and types other than bytes, now and then. */
     MPI_Datatype type = MPI_BYTE;
@@ -169,16 +190,16 @@ static void transfer(struct program *p, uint64_t step)
     }
     switch (kind) {
     case 0:
-        if (writes) DO(MPI_File_write_at_all(p->file, at, buffer, count, type, &status));
-        else DO(MPI_File_read_at_all(p->file, at, buffer, count, type, &status));
+        if (writes) DO(MPI_File_write_at_all(p->file, ahead + at, buffer, count, type, &status));
+        else DO(MPI_File_read_at_all(p->file, ahead + at, buffer, count, type, &status));
         break;
     case 1:
         if (writes) DO(MPI_File_write_all(p->file, buffer, count, type, &status));
         else DO(MPI_File_read_all(p->file, buffer, count, type, &status));
         break;
     case 2:
-        if (writes) { DO(MPI_File_write_at_all_begin(p->file, at, buffer, count, type)); DO(MPI_File_write_at_all_end(p->file, buffer, &status)); }
-        else { DO(MPI_File_read_at_all_begin(p->file, at, buffer, count, type)); DO(MPI_File_read_at_all_end(p->file, buffer, &status)); }
+        if (writes) { DO(MPI_File_write_at_all_begin(p->file, ahead + at, buffer, count, type)); DO(MPI_File_write_at_all_end(p->file, buffer, &status)); }
+        else { DO(MPI_File_read_at_all_begin(p->file, ahead + at, buffer, count, type)); DO(MPI_File_read_at_all_end(p->file, buffer, &status)); }
         break;
     case 3:
         if (writes) { DO(MPI_File_write_all_begin(p->file, buffer, count, type)); DO(MPI_File_write_all_end(p->file, buffer, &status)); }
@@ -204,13 +225,13 @@ static void transfer(struct program *p, uint64_t step)
         MPI_Offset now;
         DO(MPI_File_get_position(p->file, &now));
         if (writes || got == bytes)
-            CHECK(now == at + bytes);
+            CHECK(now == ahead + at + bytes);
     }
     if (!writes) {
         /* What others wrote since the last synchronisation may have made the file longer, but is not this process's. */
         CHECK(got <= bytes);
         for (int64_t k = 0; k < got; k++) {
-            int64_t where = place(&p->layout, p->size, p->rank, at + k);
+            int64_t where = place(&p->layout, p->size, whose, at + k);
             CHECK(!p->known[where] || buffer[k] == p->shadow[where]);
         }
     }

@@ -122,14 +122,16 @@ def _line(site: Site, is_dry: bool) -> str:
     """One line about a site."""
     what = "write" if site.write else "read"
     line = f"{site.file}: {site.calls:,} collective {what} calls of {site.processes} processes"
+    if site.opens > 1:
+        line += f" in {site.opens:,} opens"
     reason = _REASONS.get(site.reason, site.reason)
     if is_dry:
         return f"{line} would begin {site.mode or 'collective'}: {reason}"
-    line += f", {site.independent:,} made independent; begun so as {reason}"
+    line += f", {site.independent:,} made independently; {'began' if site.opens < 2 else 'the last open began'} so: {reason}"
     prices = {"collective": site.collective_s_per_byte, "independent": site.independent_s_per_byte}
     measured = [f"{mode} {price * 1e9:.3g}" for mode, price in prices.items() if price is not None]
     if measured:
         line += f"; ns a byte: {', '.join(measured)}"
     if site.contests:
-        line += f"; compared {site.contests} times, changed {site.changes} times"
+        line += f"; {site.contests} comparisons, {site.changes} changes"
     return line
