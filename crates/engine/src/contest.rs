@@ -38,7 +38,8 @@ const BEFORE_COLLECTIVE: f64 = 32.0;
 /// The same where it has been measured; twice that after each contest that confirms the mode, up to a limit.
 const BEFORE_AGAIN: f64 = 64.0;
 const CONFIRMED_MAX: u32 = 5;
-/// A mode whose price has moved by this factor is another program: what is known of the other mode holds no more.
+/// A mode whose price has moved by this factor is another program: the other mode's may have, too, and is measured as soon as one that is not known, by what it
+/// was.
 const CHANGED: f64 = 4.0;
 /// The longest window, where nothing is tried.
 const HOLD_LOG2_MAX: u32 = 6;
@@ -103,7 +104,8 @@ pub struct Contest {
     pub changes: u32,
     /// The mode in force outside a contest.
     is_independent: u32,
-    unused: u32,
+    /// What is known of the other mode is from before a change.
+    is_old: u32,
 }
 
 const fn other(mode: Mode) -> Mode {
@@ -151,16 +153,16 @@ impl Contest {
         }
         let before = *self.known.get(mode);
         if before > 0.0 && (price > before * CHANGED || price * CHANGED < before) {
-            *self.known.at(other(mode)) = 0.0;
-            (self.spent, self.confirmed) = (0.0, 0);
+            (self.spent, self.confirmed, self.is_old) = (0.0, 0, 1);
         }
         *self.known.at(mode) = price;
         self.spent += ticks;
         let calls = f64::from(window.calls.max(1));
         let usual = ticks / calls;
         let rival = *self.known.get(other(mode));
+        let again = BEFORE_AGAIN * f64::from(1u32 << self.confirmed.min(CONFIRMED_MAX));
         let (expected, times) = match (rival > 0.0, mode) {
-            (true, _) => (rival * bytes / calls, BEFORE_AGAIN * f64::from(1u32 << self.confirmed.min(CONFIRMED_MAX))),
+            (true, _) => (rival * bytes / calls, if self.is_old == 0 { again } else { BEFORE_COLLECTIVE }),
             (false, Mode::Collective) => (usual, BEFORE_INDEPENDENT),
             (false, Mode::Independent) => (usual.max(self.floor), BEFORE_COLLECTIVE),
         };
@@ -212,7 +214,7 @@ impl Contest {
     fn end(&mut self, winner: Mode, loser_price: f64, winner_price: f64) -> Step {
         *self.known.at(other(winner)) = loser_price;
         *self.known.at(winner) = winner_price;
-        (self.round, self.spent) = (0, 0.0);
+        (self.round, self.spent, self.is_old) = (0, 0.0, 0);
         self.contests += 1;
         Step { mode: winner, calls_log2: 0 }
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from .board import Known, Site
 VERSION = 1
 #: Bytes and entries of a profile that is read.
 BYTES_MAX, ENTRIES_MAX = 4 << 20, 1024
+RATIO_MAX = 1e12
 #: Of longer names, and of those that are no UTF-8, a run does not know what they are.
 NAME_BYTES_MAX = 400
 _KEYS = ("file", "op", "processes", "mode", "other_costs")
@@ -60,8 +60,8 @@ def _entry(path: Path, number: int, found: Any) -> Known:
         raise WorkloadError(f"{where}: processes: is no number from 2 on; correct it")
     if mode not in ("collective", "independent"):
         raise WorkloadError(f"{where}: mode: is not collective or independent; correct it")
-    if ratio is not None and (type(ratio) not in (int, float) or not 0 < ratio < math.inf):
-        raise WorkloadError(f"{where}: other_costs: is neither null nor a number above 0; correct it")
+    if ratio is not None and (type(ratio) not in (int, float) or not 0 < ratio <= RATIO_MAX):
+        raise WorkloadError(f"{where}: other_costs: is neither null nor a number above 0, up to 1e12; correct it")
     return Known(
         file=file,
         write=op == "write",
@@ -81,6 +81,8 @@ def write_profile(path: Path, sites: Iterable[Site]) -> None:
         if site.mode is None or site.reason in ("given", "deferred", "unknown") or not is_whole:
             continue
         key, independent, ratio = (site.file, site.write, site.processes), site.mode == "independent", site.ratio
+        if ratio is not None and not 0 < ratio <= RATIO_MAX:
+            continue
         before = known.pop(key, None)
         if ratio is None and before is not None and before.independent == independent:
             ratio = before.ratio

@@ -189,7 +189,8 @@ class _Forwarding:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            # None: not Python's, but of a library that is preloaded into us; it is lost.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # type: ignore[arg-type]
 
     def _forward(self, number: int, _: FrameType | None) -> None:
         if number in ENDING:

@@ -94,7 +94,8 @@ static void view(struct program *p, MPI_Info info)
     /* ROMIO's independent writes lose bytes where views are mixed: collective ones alone, as MPI chooses to make them. */
     l->mixed = l->strided && !p->hinted && chance(3) == 0;
     l->region = l->mixed ? 16 + chance(400) : (FILE_BYTES - l->displacement) / p->size;
-    l->common = !l->strided && !p->hinted && chance(2);
+    /* Collective calls of Open MPI's do not see what those of other processes have just written, with or without Stripewise. */
+    l->common = !l->strided && !p->hinted && !is_plain && chance(2);
     step_now = "set_view";
     if (l->mixed && p->rank == 0) {
         DO(MPI_File_set_view(p->file, place(l, p->size, 0, 0), MPI_BYTE, MPI_BYTE, "native", info));
@@ -173,7 +174,7 @@ static void transfer(struct program *p, uint64_t step)
     }
     for (int64_t k = 0; k < bytes; k++)
         buffer[k] = writes ? (unsigned char)mix(step * 131 + p->rank * 17 + at + k) : 0xa5;
-    /* What collective calls have written collective calls of all processes see, with every MPI that there is. */
+    /* What collective calls have written ROMIO's collective calls of all processes see. */
     if (p->layout.common && !writes)
         whose = (p->rank + 1) % p->size;
     ahead = p->layout.common ? whose * p->layout.region : 0;

@@ -64,8 +64,6 @@ def test_without_hints_or_engine_a_file_lies_as_any_other(make_store: Maker) -> 
     # A file that is there stays as it is.
     said, cycle = job(store, "off", striping_factor=1)
     assert len(cycle) == 3 and "stripe(s)" not in said.err
-    said = stripewise("run", "--engine", "--trace", store.base / "t", "--", "true", code=2)
-    assert said.err.count("\n") == 1 and "--engine: needs --store" in said.err
 
 
 def test_hints_that_are_no_numbers_are_told(make_store: Maker) -> None:

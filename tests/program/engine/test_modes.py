@@ -1,0 +1,264 @@
+"""Collective calls of unmodified programs that all processes of a file make independently, or do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import kinds
+import pytest
+from kinds import Mpi
+from rig import MPIEXEC, SOAK, Result, mpiio_command, stripewise
+
+from stripewise.preloaded import OFF
+
+HERE = Path(__file__).resolve().parent
+MPIS = {mpi.name: mpi for mpi in kinds.installed()}
+#: Random programs, of each number of processes.
+PROGRAMS = 1000 if SOAK else 150
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def chance(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mpi], Path]:
+    """Random programs that check themselves, by the compiler of an MPI."""
+    place = tmp_path_factory.mktemp("chance")
+
+    def made(mpi: Mpi) -> Path:
+        program = place / mpi.name
+        if not program.exists():
+            command = [str(mpi.compiler), "-O1", "-w", "-o", str(program), str(HERE / "chance.c")]
+            subprocess.run(command, check=True, env=mpi.environment())
+        return program
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that lets the first process of MPICH's write late."""
+    made = tmp_path_factory.mktemp("slow") / "slow.so"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", made, HERE / "slow.c"], check=True)
+    return made
+
+
+def profile_of(path: Path) -> dict[tuple[str, str], dict[str, object]]:
+    return {(Path(each["file"]).name, each["op"]): each for each in json.loads(path.read_text())["files"]}
+
+
+def job(tmp_path: Path, *options: str | Path, processes: int = 2, words: tuple[str, ...] = ()) -> Result:
+    """A program whose requests interleave, all of its calls collective."""
+    shape = ("--pattern", "strided", "--file-size", "8MiB", "--request-size", "32KiB", "--phases", "write,read,check")
+    command = mpiio_command(processes, tmp_path / "data", "--collective", *shape, *words)
+    return stripewise("run", "--engine", *options, "--", *command)
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_random_programs_do_the_same(name: str, chance: Callable[[Mpi], Path], tmp_path: Path) -> None:
+    mpi = MPIS[name]
+    plain = [] if "mpich" in name else ["plain"]
+    seed = int(os.environ.get("STRIPEWISE_SEED", "1"))
+    for processes in (2, 3):
+        count = PROGRAMS if processes == 2 else PROGRAMS // 3
+        command = [*mpi.launcher, "-n", str(processes), chance(mpi), tmp_path / "data", str(seed), str(count), *plain]
+        environment = {**mpi.environment(), "TMPDIR": str(tmp_path)}
+        said = stripewise("run", "--engine", "--explain", "--", *command, env=environment, timeout_s=600)
+        assert f"ok {count}\n" in said.out
+        # They were decided on.
+        assert " made independently; " in said.err and ", 0 made independently" not in said.err
+
+
+def test_what_others_have_just_written_is_read(chance: Callable[[Mpi], Path], slow: Path, tmp_path: Path) -> None:
+    """And what an aggregator has been given is not overtaken: one process is late with all that it writes."""
+    mpi = MPIS["mpich-wheel"]
+    command = [*mpi.launcher, "-n", "2", chance(mpi), tmp_path / "data", "1", "400" if SOAK else "60"]
+    said = stripewise("run", "--engine", "--", *command, env={**os.environ, "LD_PRELOAD": str(slow)})
+    assert "ok " in said.out
+
+
+def test_a_job_is_told_how_its_calls_were_made(tmp_path: Path) -> None:
+    said = job(tmp_path, "--explain", "--by-rules")
+    reads, writes = said.err.splitlines()
+    assert reads == (
+        f"stripewise: {tmp_path}/data: 256 collective read calls of 2 processes, 256 made independently; began so: "
+        "reads are independent (rule 3)"
+    )
+    assert writes == (
+        f"stripewise: {tmp_path}/data: 256 collective write calls of 2 processes, 0 made independently; began so: "
+        "requests leave gaps for others' (rule 7)"
+    )
+    said = job(tmp_path, "--dry-run")
+    assert said.err.splitlines() == [
+        f"stripewise: {tmp_path}/data: 256 collective {op} calls of 2 processes would begin {how}"
+        for op, how in (
+            ("read", "independent: reads are independent (rule 3)"),
+            ("write", "collective: requests leave gaps for others' (rule 7)"),
+        )
+    ]
+    assert job(tmp_path).err == ""
+
+
+def test_more_processes_than_processors_begin_independently(tmp_path: Path) -> None:
+    """An exchange would wait for turns on them. One is all that these have."""
+    one = min(os.sched_getaffinity(0))
+    command = mpiio_command(3, tmp_path / "data", "--collective", "--pattern", "strided", "--file-size", "3MiB")
+    said = stripewise("run", "--engine", "--explain", "--", "taskset", "-c", str(one), *command)
+    assert said.err.count("there are more processes than processors") == 2
+
+
+@pytest.mark.parametrize("way", ["enable", "disable"])
+def test_what_a_hint_says_counts_more(tmp_path: Path, way: str) -> None:
+    given = ("--hint", f"romio_cb_write={way}")
+    said = job(tmp_path, "--explain", words=given)
+    reads, writes = said.err.splitlines()
+    assert "256 made independently" in reads and "0 made independently; began so: a hint says how" in writes
+    said = job(tmp_path, "--explain", "--override", "--by-rules", words=given)
+    assert "requests leave gaps for others' (rule 7)" in said.err.splitlines()[1]
+    deferred = ("--hint", "romio_no_indep_rw=true")
+    said = job(tmp_path, "--explain", "--override", words=deferred)
+    assert said.err.count("0 made independently; began so: aggregators alone have opened the file") == 2
+
+
+def test_a_profile_is_followed_and_written_down(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    entry = {"file": f"{tmp_path}/data", "op": "write", "processes": 2, "mode": "independent", "other_costs": 1e6}
+    profile.write_text(json.dumps({"version": 1, "files": [entry]}))
+    said = job(tmp_path, "--explain", "--profile", profile)
+    # What is known to be a million times as dear is not tried.
+    assert "256 made independently; began so: the profile has it so" in said.err.splitlines()[1]
+    assert profile_of(profile) == {("data", "write"): entry}
+    # Of other numbers of processes it says nothing; a run for which it has no entry adds what it has measured.
+    said = job(tmp_path, "--explain", "--profile", profile, processes=1)
+    assert "the profile has it so" not in said.err and profile_of(profile) == {("data", "write"): entry}
+    for _ in range(5):
+        said = job(tmp_path, "--explain", "--profile", profile, words=("--requests", "2000", "--file-size", "128MiB"))
+        if " comparisons," in said.err:
+            break
+    if "comparisons" in said.err.splitlines()[0]:
+        assert profile_of(profile)[("data", "read")]["processes"] == 2
+    profile.write_text("{")
+    said = stripewise("run", "--engine", "--profile", profile, "--", "true", code=1)
+    assert said.err.count("\n") == 1 and f"{profile}: is no JSON" in said.err
+
+
+def test_nothing_is_decided_where_a_process_does_not_take_part(tmp_path: Path) -> None:
+    """Of two programs of one job the second goes without the library; nor are calls of one process."""
+    one = mpiio_command(1, tmp_path / "data", "--collective", "--file-size", "4MiB", "--pattern", "interleaved")
+    words = one[one.index("-n") + 2 :]
+    command = [MPIEXEC, "-n", "1", *words, ":", "-n", "1", "env", f"{OFF}=1", *words]
+    said = stripewise("run", "--engine", "--explain", "--", *command)
+    assert "no file was used by collective calls of several processes of one machine" in said.err
+    assert json.loads(said.out)["errors"] == 0
+    said = stripewise("run", "--engine", "--explain", "--", *one)
+    assert "no file was used by collective calls of several processes of one machine" in said.err
+
+
+def test_jobs_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
+    """Two of them, on one file, whose processes have the same ranks."""
+    words = ("--collective", "--pattern", "strided", "--file-size", "4MiB", "--request-size", "16KiB")
+    more = ("--phases", "read", "--reads", "300", "--no-verify")
+    stripewise("run", "--engine", "--", *mpiio_command(3, tmp_path / "data", *words, "--phases", "fill"))
+    one = " ".join(map(str, mpiio_command(3, tmp_path / "data", *words, *more)))
+    said = stripewise("run", "--engine", "--explain", "--", "sh", "-c", f"{one} & {one} & wait")
+    assert said.out.count('"errors": 0') == 2
+    assert "1,800 collective read calls of 3 processes in 2 opens" in said.err
+
+
+def test_ends_of_a_job_are_as_without(tmp_path: Path) -> None:
+    """Its exit status, an abort, and files that are left open; nothing stays in memory."""
+    program = """
+import os, sys
+from mpi4py import MPI
+world, how = MPI.COMM_WORLD, sys.argv[2]
+if world.rank == 0:
+    print(os.environ.get("STRIPEWISE_ENGINE_BOARD", ""), flush=True)
+file = MPI.File.Open(world, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
+for turn in range(20):
+    file.Write_at_all((turn * world.size + world.rank) * 4096, bytes(4096))
+if how == "status":
+    file.Close()
+    MPI.Finalize()
+    os._exit(7)
+if how == "abort" and world.rank == 1:
+    world.Abort(9)
+if how == "abort":
+    world.Barrier()
+if how == "open":
+    MPI.Finalize()
+    os._exit(0)
+if how == "killed":
+    os.kill(os.getpid(), 9) if world.rank == 1 else world.Barrier()
+"""
+    for how in ("status", "abort", "open", "killed"):
+        command = [str(MPIEXEC), "-n", "2", sys.executable, "-c", program, str(tmp_path / how), how]
+        alone = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+        said = stripewise("run", "--engine", "--", *command, code=None)
+        assert said.code == alone.returncode, how
+        board = Path(said.out.splitlines()[0])
+        assert board.is_absolute() and not board.exists()
+        assert (tmp_path / how).stat().st_size == 20 * 2 * 4096
+
+
+def test_many_files_and_files_of_single_processes(tmp_path: Path) -> None:
+    """As many open at once as are not followed any more, a thousand one behind the other, and one of each process."""
+    program = """
+import sys
+from mpi4py import MPI
+world, place = MPI.COMM_WORLD, sys.argv[1]
+mode = MPI.MODE_CREATE | MPI.MODE_RDWR
+def use(comm, name, keep=False):
+    file = MPI.File.Open(comm, f"{place}/{name}", mode)
+    for turn in range(3):
+        file.Write_at_all((turn * comm.size + comm.rank) * 8, b"%08d" % (turn * comm.size + comm.rank))
+    got = bytearray(24 * comm.size)
+    world.Barrier()
+    file.Read_at_all(0, got)
+    assert got == b"".join(b"%08d" % n for n in range(3 * comm.size)), name
+    return file if keep else file.Close()
+use(MPI.COMM_SELF, f"own{world.rank}")
+for number in range(1001):
+    use(world, f"many{number % 7}")
+kept = [use(world, f"kept{number}", True) for number in range(100)]
+for file in kept:
+    file.Close()
+use(world, "last")
+"""
+    command = [MPIEXEC, "-n", "2", sys.executable, "-c", program, tmp_path]
+    said = stripewise("run", "--engine", "--explain", "--", *command)
+    assert f"{tmp_path}/many0: 858 collective write calls of 2 processes in 143 opens" in said.err
+    assert f"{tmp_path}/last: 6 collective write calls" in said.err and f"{tmp_path}/own0" not in said.err
+
+
+def test_tools_see_the_calls_that_are_made(tmp_path: Path) -> None:
+    """What a tool between program and MPI would count is what MPI is asked for."""
+    tool = tmp_path / "tool.so"
+    source = tmp_path / "tool.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nstatic int n;\n"
+        "int MPI_File_read_at(MPI_File f, MPI_Offset at, void *to, int count, MPI_Datatype type, MPI_Status *status)\n"
+        "{ n++; return PMPI_File_read_at(f, at, to, count, type, status); }\n"
+        'int MPI_Finalize(void) { fprintf(stderr, "tool: %d\\n", n); return PMPI_Finalize(); }\n'
+    )
+    mpi = MPIS["mpich-wheel"]
+    subprocess.run([str(mpi.compiler), "-shared", "-fPIC", "-o", tool, source], check=True, env=mpi.environment())
+    command = mpiio_command(2, tmp_path / "data", "--collective", "--file-size", "4MiB", "--request-size", "64KiB")
+    environment = {**os.environ, "LD_PRELOAD": str(tool)}
+    said = stripewise("run", "--engine", "--by-rules", "--", *command, env=environment)
+    assert said.err.count("tool: 32\n") == 2
+
+
+def test_options_that_make_no_sense(tmp_path: Path) -> None:
+    for words, text in (
+        (["--explain"], "--explain: needs --engine"),
+        (["--profile", tmp_path / "p"], "--profile: needs --engine"),
+        (["--engine", "--dry-run", "--by-rules"], "--dry-run: changes no call"),
+        (["--engine", "--profile", tmp_path], "--profile: "),
+        ([], "run: give --store, --trace or --engine"),
+    ):
+        extra = ["--trace", tmp_path / "t"] if words and "--engine" not in words else []
+        said = stripewise("run", *words, *extra, "--", "true", code=2)
+        assert said.err.count("\n") == 1 and text in said.err
