@@ -16,6 +16,7 @@ mod opening;
 mod redirect;
 mod requests;
 mod room;
+mod seat;
 mod status;
 mod striping;
 mod waits;
@@ -128,7 +129,7 @@ pub struct Call {
     /// Bytes that copies have given.
     served: u64,
     /// Of a file whose collective calls are decided on.
-    seat: Option<&'static engine::Seat>,
+    seat: Option<&'static seat::Seat>,
     /// The argument as it was given.
     given: i64,
     own_status: [u64; 4],
@@ -236,7 +237,7 @@ fn error_class(result: i32) -> u16 {
 pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, file: Handle, op: u32, bits: u32, at: i64) -> i32 {
     let Some(library) = library::get() else { return 0 };
     let found = if file == 0 { None } else { files::find(file) };
-    let seat = if config::has_engine() { engine::seat(file) } else { None };
+    let seat = if config::has_engine() { seat::of(file) } else { None };
     let concerns_copies = || op == Op::MpiOpen as u32 || found.is_some_and(|file| file.served.concerns(op, bits));
     if !is_traced() && !concerns_copies() && !engine::concerns(seat, op, bits) {
         return 0;
