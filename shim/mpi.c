@@ -96,7 +96,7 @@ __attribute__((noinline, cold)) static void *look_up(const char *name, void *cal
 #define IS_MADE(how, flags) ((how) == SW_MPI_PASSED || ((how) == SW_MPI_SERVED && ((flags) & COLLECTIVE)))
 /* A collective call may be made independently, if all processes of the file do the same. */
 #define CHOOSE(flags, n) \
-    if (((flags) & (COLLECTIVE | SHARED)) == COLLECTIVE) next = (__typeof__(next))sw_mpi_chosen(&call, (void *)next, sizeof(n))
+    if (((flags) & (COLLECTIVE | SHARED)) == COLLECTIVE) next = (__typeof__(next))sw_mpi_chosen(&call, (void *)next, sizeof(n), n, type)
 /* At an offset of its own, or at a file pointer; with a status, a request, or neither (split collective calls). */
 #define AT_STATUS(symbol, plain, count, op, flags)                                                                \
     EXPORT int symbol(handle file, offset at, void *buffer, count n, handle type, void *status)                   \

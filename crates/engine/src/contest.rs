@@ -29,11 +29,11 @@ pub struct Step {
 const ROUNDS: u32 = 3;
 /// By so much a mode has to be cheaper to win in each round.
 const CLEARLY: [f64; ROUNDS as usize] = [2.0, 1.5, 1.05];
-/// By this factor the other mode loses by its first window.
-const HOPELESS: f64 = 4.0;
+/// By this factor a round is decided by the window of the other mode alone.
+const FAR: f64 = 4.0;
 /// The time that calls have taken, over the expected time of a first one in the other mode, before that is tried: so much is lost at most where it takes as long
 /// as expected. Of independent calls nothing is known but that they need not wait for each other.
-const BEFORE_INDEPENDENT: f64 = 16.0;
+const BEFORE_INDEPENDENT: f64 = 4.0;
 const BEFORE_COLLECTIVE: f64 = 32.0;
 /// The same where it has been measured; twice that after each contest that confirms the mode, up to a limit.
 const BEFORE_AGAIN: f64 = 64.0;
@@ -76,20 +76,19 @@ struct Sum {
     bytes: f64,
 }
 
-impl Sum {
-    fn price(self) -> f64 {
-        self.ticks / self.bytes
-    }
-}
-
 /// The state of one site. All zeros: not begun.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[repr(C)]
 pub struct Contest {
-    /// Ticks for a byte as last measured; 0: not yet; below: of an earlier run, as a multiple of the other mode's.
+    /// Ticks for a byte, of the cheapest window since the last contest or change (a window may hold a stall that is none of the mode's); of the mode that is not
+    /// in force, of that contest. 0: not measured; below: of an earlier run, as a multiple of the other mode's.
     known: Of<f64>,
-    /// Of the contest that is on.
+    /// Of the cheapest windows of the contest that is on; 0: none yet.
+    best: Of<f64>,
+    /// Of all windows.
     sums: Of<Sum>,
+    /// What the mode that lost the last contest cost over the other one in it; 0: there was none.
+    ratio: f64,
     /// Ticks in calls since the last contest.
     spent: f64,
     /// The least that a collective call is expected to take.
@@ -106,6 +105,9 @@ pub struct Contest {
     is_independent: u32,
     /// What is known of the other mode is from before a change.
     is_old: u32,
+    /// Windows in a row whose price says that the mode's has changed.
+    odd: u32,
+    unused: u32,
 }
 
 const fn other(mode: Mode) -> Mode {
@@ -133,16 +135,25 @@ impl Contest {
         if self.is_independent == 0 { Mode::Collective } else { Mode::Independent }
     }
 
-    /// Ticks for a byte in a mode, as last measured; none: not in this run.
+    /// Ticks for a byte in a mode, of all windows; none: there was none.
     #[must_use]
     pub fn price(&self, mode: Mode) -> Option<f64> {
-        Some(*self.known.get(mode)).filter(|price| *price > 0.0)
+        let sum = self.sums.get(mode);
+        (sum.bytes > 0.0).then(|| sum.ticks / sum.bytes)
+    }
+
+    /// What the other mode cost over the one in force in the last contest; none: there was none.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.ratio).filter(|ratio| *ratio > 0.0)
     }
 
     /// What comes after a window.
     pub fn next(&mut self, window: &Window) -> Step {
         let (ticks, bytes) = (window.ticks.max(1) as f64, window.bytes.max(1) as f64);
-        if self.round == 0 { self.hold(window, ticks, bytes) } else { self.compare(window, ticks, bytes) }
+        let sum = self.sums.at(window.mode);
+        *sum = Sum { ticks: sum.ticks + ticks, bytes: sum.bytes + bytes };
+        if self.round == 0 { self.hold(window, ticks, bytes) } else { self.compare(window, ticks / bytes) }
     }
 
     fn hold(&mut self, window: &Window, ticks: f64, bytes: f64) -> Step {
@@ -151,11 +162,14 @@ impl Contest {
         if *rival < 0.0 {
             *rival *= -price;
         }
-        let before = *self.known.get(mode);
-        if before > 0.0 && (price > before * CHANGED || price * CHANGED < before) {
-            (self.spent, self.confirmed, self.is_old) = (0.0, 0, 1);
+        let known = self.known.at(mode);
+        let has_changed = *known > 0.0 && (price > *known * CHANGED || price * CHANGED < *known);
+        self.odd = if has_changed { self.odd + 1 } else { 0 };
+        if self.odd >= 2 {
+            *known = price;
+            (self.spent, self.confirmed, self.is_old, self.odd) = (0.0, 0, 1, 0);
         }
-        *self.known.at(mode) = price;
+        *known = if *known > 0.0 { known.min(price) } else { price };
         self.spent += ticks;
         let calls = f64::from(window.calls.max(1));
         let usual = ticks / calls;
@@ -173,27 +187,30 @@ impl Contest {
             return Step { mode, calls_log2: calls_log2.min(window.calls.max(1).ilog2() + 1).min(HOLD_LOG2_MAX) };
         }
         self.round = 1;
-        self.sums = Of::default();
+        self.best = Of::default();
+        *self.best.at(mode) = *self.known.get(mode);
         Step { mode: other(mode), calls_log2: 0 }
     }
 
     /// In each round the other mode has its window first.
-    fn compare(&mut self, window: &Window, ticks: f64, bytes: f64) -> Step {
-        let (mode, tried) = (self.mode(), window.mode);
-        let sum = self.sums.at(tried);
-        *sum = Sum { ticks: sum.ticks + ticks, bytes: sum.bytes + bytes };
-        let rival = self.sums.get(other(mode)).price();
+    fn compare(&mut self, window: &Window, price: f64) -> Step {
+        let mode = self.mode();
+        let best = self.best.at(window.mode);
+        *best = if *best > 0.0 { best.min(price) } else { price };
+        let (own, rival) = (*self.best.get(mode), *self.best.get(other(mode)));
         let log2 = self.round.saturating_sub(1);
-        if tried != mode {
-            let held = *self.known.get(mode);
-            if held > 0.0 && rival > held * HOPELESS {
-                return self.confirm(rival, held);
+        if window.mode != mode {
+            if rival > own * FAR {
+                return self.confirm(rival, own);
             }
-            return Step { mode, calls_log2: log2 };
+            if rival * FAR >= own {
+                return Step { mode, calls_log2: log2 };
+            }
+            // So much cheaper that this mode need not have its window.
         }
-        let own = self.sums.get(mode).price();
         let clearly = CLEARLY.get(log2 as usize).copied().unwrap_or(1.0);
-        if rival * clearly < own {
+        // Not by one window: this mode's may have been a bad one.
+        if self.round > 1 && rival * clearly < own {
             self.changes += 1;
             self.is_independent ^= 1;
             self.confirmed = 0;
@@ -214,7 +231,8 @@ impl Contest {
     fn end(&mut self, winner: Mode, loser_price: f64, winner_price: f64) -> Step {
         *self.known.at(other(winner)) = loser_price;
         *self.known.at(winner) = winner_price;
-        (self.round, self.spent, self.is_old) = (0, 0.0, 0);
+        self.ratio = loser_price / winner_price;
+        (self.round, self.spent, self.is_old, self.odd) = (0, 0.0, 0, 0);
         self.contests += 1;
         Step { mode: winner, calls_log2: 0 }
     }
@@ -249,6 +267,27 @@ mod tests {
             assert_eq!(contest.changes, 1);
             let best = 2000 * collective.min(independent);
             assert!(ticks < best + 40 * (collective + independent), "{ticks} of {best}");
+        }
+    }
+
+    #[test]
+    fn a_stall_changes_no_mode() {
+        // One call in 97 takes a hundred times as long, whatever its mode.
+        for offset in 0..97 {
+            let price = |call: u32, mode| {
+                if (call + offset).is_multiple_of(97) {
+                    30_000
+                } else if mode == Mode::Collective {
+                    600
+                } else {
+                    300
+                }
+            };
+            let (_, made, contest) = run(Contest::new(Mode::Independent, 0, None), 4000, price);
+            assert_eq!((contest.mode(), contest.changes), (Mode::Independent, 0), "{contest:?}");
+            assert!(made[0] < 100, "{made:?}");
+            let ratio = contest.ratio().unwrap();
+            assert!((1.9..2.1).contains(&ratio) || ratio > 50.0, "{ratio}");
         }
     }
 

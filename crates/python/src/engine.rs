@@ -142,9 +142,8 @@ pub fn engine_board(begin_json: &str) -> PyResult<Vec<u8>> {
     let mut words = vec![0u64; BOARD_WORDS];
     let board = Board::of(&mut words).ok_or_else(|| invalid("the board is too short".to_owned()))?;
     for known in &begin.known {
-        if let Some(note) = board.note(known.file.as_bytes(), operation_of(known.write)) {
+        if let Some(note) = board.note(known.file.as_bytes(), operation_of(known.write), known.processes) {
             note.known_mode.store(mode_number(if known.independent { Mode::Independent } else { Mode::Collective }), Relaxed);
-            note.known_processes.store(known.processes, Relaxed);
             note.known_ratio.store(known.ratio.unwrap_or(0.0).to_bits(), Relaxed);
         }
     }
@@ -154,7 +153,7 @@ pub fn engine_board(begin_json: &str) -> PyResult<Vec<u8>> {
 }
 
 /// What became of a run, from its board: {"files": [{"file", "write", "processes", "opens", "calls", "independent", "bytes", "contests", "changes", "mode",
-/// "reason", "strided", "collective_s_per_byte", "independent_s_per_byte"}], "unposted", "unnoted"}. Of a file that was not used nothing is told.
+/// "reason", "strided", "ratio", "collective_s_per_byte", "independent_s_per_byte"}], "unposted", "unnoted"}. Of a file that was not used nothing is told.
 ///
 /// Raises InvalidError for anything else.
 #[pyfunction]
@@ -201,6 +200,7 @@ fn told(note: &Note, tick_s: f64) -> Value {
             2 => Some(false),
             _ => None,
         },
+        "ratio": Some(f64::from_bits(note.ratio.load(Relaxed))).filter(|ratio| *ratio > 0.0),
         "collective_s_per_byte": collective,
         "independent_s_per_byte": independent,
     })

@@ -15,6 +15,7 @@ from ..errors import InvalidError
 VARIABLE = "STRIPEWISE_ENGINE_BOARD"
 #: Memory that processes of this machine share, and none of another one.
 PLACE = Path("/dev/shm")
+PREFIX = "stripewise-engine-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +50,11 @@ class Site:
     reason: str
     #: Whether requests left gaps for others'; None: not known.
     strided: bool | None
-    #: Seconds for a byte of all processes, of calls of either mode; None: not measured.
+    #: What the mode that was not kept cost over the other one when they were compared last; None: they were not.
+    ratio: float | None
+    #: Seconds for a byte of all processes, of all calls of either mode in the last open; None: there were none.
     collective_s_per_byte: float | None
     independent_s_per_byte: float | None
-
-    @property
-    def ratio(self) -> float | None:
-        """What the mode that was not kept costs over the one that was; None: not measured."""
-        prices = (self.collective_s_per_byte, self.independent_s_per_byte)
-        if None in prices or self.mode is None:
-            return None
-        collective, independent = (float(price or 0.0) for price in prices)
-        return collective / independent if self.mode == "independent" else independent / collective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +65,15 @@ class Became:
     missed: int
 
 
+def _sweep() -> None:
+    """Removes what runs have left that were killed: their processes have it mapped, and need no name of it."""
+    for path in PLACE.glob(f"{PREFIX}*"):
+        pid = path.name.removeprefix(PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if pid.isdecimal() and not Path("/proc", pid).exists() and path.lstat().st_uid == os.geteuid():
+                path.unlink()
+
+
 class Board:
     """The memory of one run, from its making to its end."""
 
@@ -78,7 +81,8 @@ class Board:
         """Makes it. Raises OSError where it cannot be."""
         begin = {"policy": policy, "overrides": overrides, "known": [asdict(each) for each in known]}
         memory = bytes(native.call("engine_board", json.dumps(begin)))
-        self.path = PLACE / f"stripewise-engine-{secrets.token_hex(16)}"
+        _sweep()
+        self.path = PLACE / f"{PREFIX}{os.getpid()}-{secrets.token_hex(16)}"
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(handle, "wb") as file:

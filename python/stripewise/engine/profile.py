@@ -35,7 +35,12 @@ def read_profile(path: Path) -> tuple[Known, ...]:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise WorkloadError(f"{path}: is no JSON ({error}); mend it, or remove it to begin anew") from error
-    if not isinstance(found, dict) or found.get("version") != VERSION or not isinstance(found.get("files"), list):
+    if (
+        not isinstance(found, dict)
+        or type(found.get("version")) is not int
+        or found["version"] != VERSION
+        or not isinstance(found.get("files"), list)
+    ):
         raise WorkloadError(
             f"{path}: is no profile of version {VERSION}: {{'version': {VERSION}, 'files': [...]}}; remove it to begin "
             "anew"
@@ -52,7 +57,11 @@ def _entry(path: Path, number: int, found: Any) -> Known:
         raise WorkloadError(f"{where}: must have the keys {', '.join(_KEYS)} and no others; correct it")
     file, op, processes, mode, ratio = (found[key] for key in _KEYS)
     # No text of a surrogate: it has no bytes.
-    if not isinstance(file, str) or not file.startswith("/") or any("\ud800" <= char <= "\udfff" for char in file):
+    if (
+        not isinstance(file, str)
+        or not file.startswith("/")
+        or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in file)
+    ):
         raise WorkloadError(f"{where}: file: is no absolute path; correct it")
     if op not in ("read", "write"):
         raise WorkloadError(f"{where}: op: is not read or write; correct it")
@@ -60,8 +69,8 @@ def _entry(path: Path, number: int, found: Any) -> Known:
         raise WorkloadError(f"{where}: processes: is no number from 2 on; correct it")
     if mode not in ("collective", "independent"):
         raise WorkloadError(f"{where}: mode: is not collective or independent; correct it")
-    if ratio is not None and (type(ratio) not in (int, float) or not 0 < ratio <= RATIO_MAX):
-        raise WorkloadError(f"{where}: other_costs: is neither null nor a number above 0, up to 1e12; correct it")
+    if ratio is not None and (type(ratio) not in (int, float) or not 1 <= ratio <= RATIO_MAX):
+        raise WorkloadError(f"{where}: other_costs: is neither null nor a number from 1 to 1e12; correct it")
     return Known(
         file=file,
         write=op == "write",
@@ -72,25 +81,26 @@ def _entry(path: Path, number: int, found: Any) -> Known:
 
 
 def write_profile(path: Path, sites: Iterable[Site]) -> None:
-    """Takes what a run has found into the profile, in place of what was known of the same: a run that has not measured
-    both modes leaves the ratio that was known for the same mode. Raises what `read_profile` does, and OSError.
+    """Takes what a run has found into the profile, in place of what was known of the same.
+
+    Raises what `read_profile` does, and OSError.
     """
     known = {(each.file, each.write, each.processes): each for each in read_profile(path)}
     for site in sites:
+        # Nothing was compared: of such a run the next one knows no more than by itself.
+        if not site.contests or site.ratio is None:
+            continue
         is_whole = len(site.file.encode()) < NAME_BYTES_MAX and "\ufffd" not in site.file
         if site.mode is None or site.reason in ("given", "deferred", "unknown") or not is_whole:
             continue
-        key, independent, ratio = (site.file, site.write, site.processes), site.mode == "independent", site.ratio
-        if ratio is not None and not 0 < ratio <= RATIO_MAX:
-            continue
-        before = known.pop(key, None)
-        if ratio is None and before is not None and before.independent == independent:
-            ratio = before.ratio
-        if ratio is None and before is None and not site.contests:
-            # Nothing was measured of which a run could know more than it does by itself.
-            continue
+        key = (site.file, site.write, site.processes)
+        known.pop(key, None)
         known[key] = Known(
-            file=site.file, write=site.write, processes=site.processes, independent=independent, ratio=ratio
+            file=site.file,
+            write=site.write,
+            processes=site.processes,
+            independent=site.mode == "independent",
+            ratio=min(max(site.ratio, 1.0), RATIO_MAX),
         )
     # The newest are at the end.
     entries = [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from stripewise.engine.board import Board, Known, Site
 from stripewise.engine.profile import BYTES_MAX, ENTRIES_MAX, read_profile, write_profile
 from stripewise.errors import InvalidError, WorkloadError
@@ -24,7 +25,7 @@ def site(**changed: Any) -> Site:
     values: dict[str, Any] = {
         "file": "/d/f", "write": True, "processes": 4, "opens": 1, "calls": 100, "independent": 80, "bytes": 1000,
         "contests": 1, "changes": 1, "mode": "independent", "reason": "crowded", "strided": None,
-        "collective_s_per_byte": 6e-9, "independent_s_per_byte": 2e-9,
+        "ratio": 3.0, "collective_s_per_byte": 6e-9, "independent_s_per_byte": 2e-9,
     }  # fmt: skip
     return Site(**{**values, **changed})
 
@@ -32,16 +33,16 @@ def site(**changed: Any) -> Site:
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "p"
     assert read_profile(path) == ()
-    write_profile(path, [site(), site(write=False, mode="collective")])
+    write_profile(path, [site(), site(write=False, mode="collective", ratio=0.97)])
     known = read_profile(path)
     assert known == (
         Known(file="/d/f", write=True, processes=4, independent=True, ratio=pytest.approx(3)),
-        Known(file="/d/f", write=False, processes=4, independent=False, ratio=pytest.approx(1 / 3)),
+        Known(file="/d/f", write=False, processes=4, independent=False, ratio=1),
     )
-    # Runs that have measured nothing new change nothing, and others the one entry.
-    write_profile(path, [site(independent_s_per_byte=None, collective_s_per_byte=None, contests=0)])
-    assert set(read_profile(path)) == set(known)
-    write_profile(path, [site(processes=8), site(mode="collective", independent_s_per_byte=12e-9)])
+    # Runs that have compared nothing change nothing, and others the one entry.
+    write_profile(path, [site(ratio=None, contests=0), site(mode="collective", contests=0)])
+    assert read_profile(path) == known
+    write_profile(path, [site(processes=8), site(mode="collective", ratio=12)])
     assert {(each.write, each.processes, each.independent) for each in read_profile(path)} == {
         (False, 4, False), (True, 8, True), (True, 4, False)
     }  # fmt: skip
@@ -49,7 +50,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def test_what_is_no_finding_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "p"
-    unmeasured = {"collective_s_per_byte": None, "contests": 0}
+    unmeasured = {"ratio": None, "contests": 0}
     sites = [site(reason="given"), site(mode=None), site(reason="deferred"), site(file="/\ufffd"), site(**unmeasured)]
     write_profile(path, [*sites, site(file="/" + "x" * 399)])
     assert read_profile(path) == ()
@@ -70,7 +71,8 @@ def test_what_is_no_finding_is_left_out(tmp_path: Path) -> None:
         ({**ENTRY, "processes": True}, "processes: is no number"),
         ({**ENTRY, "processes": 1 << 31}, "processes: is no number"),
         ({**ENTRY, "mode": 3}, "mode: is not"),
-        ({**ENTRY, "other_costs": 0}, "other_costs: is neither"),
+        ({**ENTRY, "other_costs": 0.5}, "other_costs: is neither"),
+        ({**ENTRY, "file": "/d\0"}, "file: is no absolute path"),
         ({**ENTRY, "other_costs": float("nan")}, "other_costs: is neither"),
         ({**ENTRY, "other_costs": 10**400}, "other_costs: is neither"),
     ],
@@ -84,7 +86,15 @@ def test_a_wrong_entry_is_named(tmp_path: Path, entry: Any, text: str) -> None:
 
 def test_a_file_that_is_no_profile_is_named(tmp_path: Path) -> None:
     path = tmp_path / "p"
-    for text in ("", "{", "[]", '{"version": 2, "files": []}', '{"version": 1, "files": {}}', "[" * 100_000):
+    for text in (
+        "",
+        "{",
+        "[]",
+        '{"version": 2, "files": []}',
+        '{"version": true, "files": []}',
+        '{"version": 1, "files": {}}',
+        "[" * 100_000,
+    ):
         path.write_text(text)
         with pytest.raises(WorkloadError, match="is no"):
             read_profile(path)

@@ -15,7 +15,7 @@ pub const PROCESSOR_WORDS: usize = 16;
 /// Bytes of a file's name that are kept.
 pub const NAME_BYTES_MAX: usize = 400;
 /// In place of a version: another layout of the memory is another number.
-pub const MAGIC: u64 = 0x5357_454e_4731_0001;
+pub const MAGIC: u64 = 0x5357_454e_4731_0002;
 
 /// What [`Post::state`] is.
 const GATHERING: u32 = 0;
@@ -51,17 +51,15 @@ pub struct Post {
     pub writes: Lane<Decider>,
 }
 
-/// What is known of one operation on a file. Sums are over all processes, opens and jobs of the run.
+/// What is known of one operation on a file by so many processes. Sums are over all of these, and opens and jobs of the run.
 #[repr(C)]
 pub struct Note {
     /// Of name and operation; 0: free.
     key: AtomicU64,
-    /// Before the run, of so many processes: the mode to begin with (1 collective, 2 independent), and in `f64` bits what the other one costs over it; 0: unknown.
+    /// Before the run: the mode to begin with (1 collective, 2 independent), and in `f64` bits what the other one costs over it; 0: unknown.
     pub known_mode: AtomicU32,
     pub operation: AtomicU32,
     pub known_ratio: AtomicU64,
-    pub known_processes: AtomicU32,
-    unused: AtomicU32,
     pub processes: AtomicU32,
     pub opens: AtomicU32,
     /// Collective calls of the program, those of them that were made independently, and their bytes.
@@ -70,9 +68,11 @@ pub struct Note {
     pub bytes: AtomicU64,
     pub contests: AtomicU32,
     pub changes: AtomicU32,
-    /// Of the last open: the mode at its end, a [`Reason`], and in `f64` bits ticks for a byte in either mode; 0: not measured.
+    /// Of the last open: the mode at its end, a [`Reason`], and in `f64` bits ticks for a byte in either mode, and what the
+    /// other mode cost over this one in the last contest; 0: not measured.
     pub mode: AtomicU32,
     pub reason: AtomicU32,
+    pub ratio: AtomicU64,
     pub price: [AtomicU64; 2],
     /// 1: most windows were strided, 2: most were not.
     pub pattern: AtomicU32,
@@ -101,6 +101,8 @@ pub struct Board {
 impl Post {
     /// Bit of the state, beside the lanes': calls are left alone since aggregators alone have opened the file.
     pub const DEFERRED: u32 = 1 << 10;
+    /// The file is ROMIO's, which sieves independent writes unless a hint says that it shall not.
+    pub const ROMIO: u32 = 1 << 11;
 
     /// A number that other files of the same processes hardly have.
     pub fn tag(&self) -> u16 {
@@ -114,6 +116,10 @@ impl Post {
     /// Processors for all processes that have arrived.
     pub fn processors(&self) -> u32 {
         self.processors.iter().map(|word| word.load(Relaxed).count_ones()).sum()
+    }
+
+    pub fn is_romio(&self) -> bool {
+        self.state.load(Relaxed) & Self::ROMIO != 0
     }
 
     pub fn is_deferred(&self) -> bool {
@@ -222,15 +228,16 @@ impl Board {
         post.key.store(0, Release);
     }
 
-    /// The note of an operation on a file, which is made where there is none.
-    pub fn note(&self, name: &[u8], operation: Operation) -> Option<&Note> {
-        let key = hash(name, operation);
+    /// The note of an operation on a file by so many processes, which is made where there is none.
+    pub fn note(&self, name: &[u8], operation: Operation, processes: u32) -> Option<&Note> {
+        let key = hash(name, operation, processes);
         let first = key as usize % NOTES;
         for place in (first..NOTES).chain(0..first) {
             let note = self.notes.get(place)?;
             match note.key.compare_exchange(0, key, AcqRel, Acquire) {
                 Ok(_) => {
                     note.operation.store(operation as u32, Relaxed);
+                    note.processes.store(processes, Relaxed);
                     note.keep_name(name);
                     return Some(note);
                 }
@@ -270,11 +277,8 @@ impl Note {
         (name, (self.name_bytes.load(Acquire) as usize).min(NAME_BYTES_MAX))
     }
 
-    /// What was known before the run of so many processes: the mode to begin with, and the ratio of prices.
-    pub fn known(&self, processes: u32) -> Option<(Mode, Option<f64>)> {
-        if self.known_processes.load(Relaxed) != processes {
-            return None;
-        }
+    /// What was known before the run: the mode to begin with, and the ratio of prices.
+    pub fn known(&self) -> Option<(Mode, Option<f64>)> {
         let mode = mode_of(self.known_mode.load(Relaxed))?;
         let ratio = f64::from_bits(self.known_ratio.load(Relaxed));
         Some((mode, Some(ratio).filter(|ratio| ratio.is_finite() && *ratio > 0.0)))
@@ -283,9 +287,9 @@ impl Note {
 
 /// FNV-1a; never 0.
 #[must_use]
-pub fn hash(name: &[u8], operation: Operation) -> u64 {
-    let last = [operation as u8];
-    let bytes = name.iter().chain(&last);
+fn hash(name: &[u8], operation: Operation, processes: u32) -> u64 {
+    let (last, count) = ([operation as u8], processes.to_le_bytes());
+    let bytes = name.iter().chain(&last).chain(&count);
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)) | 1
 }
 
@@ -372,17 +376,17 @@ mod tests {
         let board = Board::of(&mut words).unwrap();
         let long = [b'x'; NAME_BYTES_MAX + 5];
         for (count, name) in [(&b"/a"[..], 1u64), (b"/b", 2), (&long, 3)].into_iter().map(|(name, n)| (n, name)) {
-            let note = board.note(name, Operation::Write).unwrap();
+            let note = board.note(name, Operation::Write, 2).unwrap();
             note.calls.store(count, Relaxed);
-            assert_eq!(board.note(name, Operation::Read).unwrap().calls.load(Relaxed), 0);
-            let (kept, length) = board.note(name, Operation::Write).unwrap().name();
+            assert_eq!(board.note(name, Operation::Read, 2).unwrap().calls.load(Relaxed), 0);
+            let (kept, length) = board.note(name, Operation::Write, 2).unwrap().name();
             assert_eq!(kept[..length], name[..name.len().min(NAME_BYTES_MAX)]);
         }
         assert_eq!(board.notes().count(), 6);
         for number in 6..NOTES {
-            assert!(board.note(&number.to_le_bytes(), Operation::Read).is_some());
+            assert!(board.note(&number.to_le_bytes(), Operation::Read, 2).is_some());
         }
-        assert!(board.note(b"/c", Operation::Read).is_none() && board.unnoted.load(Relaxed) == 1);
-        assert_eq!(board.note(b"/b", Operation::Write).unwrap().calls.load(Relaxed), 2);
+        assert!(board.note(b"/c", Operation::Read, 2).is_none() && board.unnoted.load(Relaxed) == 1);
+        assert_eq!(board.note(b"/b", Operation::Write, 2).unwrap().calls.load(Relaxed), 2);
     }
 }

@@ -90,6 +90,13 @@ impl Own {
     pub const NEW: Self = Self { calls: 0, from: 0, end: 0, mode: None, is_through: false, ticks: 0, bytes: 0, strided: false };
 }
 
+impl Own {
+    /// Takes the last call back, which MPI has refused: the process may make it again.
+    pub fn take_back(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+    }
+}
+
 impl<D> Lane<D> {
     /// Begins this process's next call; its mode. Whoever is first decides with `first`, which may set the decider up.
     pub fn begin(&self, own: &mut Own, first: impl FnOnce(*mut D) -> Step) -> Mode {

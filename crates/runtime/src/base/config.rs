@@ -1,6 +1,6 @@
 //! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _ENGINE, _ENGINE_BOARD, _TRACE, _LOG, _TRUST), as it was when it began.
 
-use crate::base::sys;
+use crate::base::{log, sys};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,9 @@ struct Told {
     engine: bool,
     /// See [`engine_board`].
     board: FixedPath,
+    /// See [`is_spawned`], [`namespace`].
+    spawned: bool,
+    namespace: u64,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
     /// See [`is_emulator`].
@@ -40,6 +43,8 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     plan: 0,
     engine: false,
     board: FixedPath::new(),
+    spawned: false,
+    namespace: 0,
     store_identity: (0, 0),
     emulator: false,
 }));
@@ -92,6 +97,10 @@ pub unsafe fn read(environ: *const *const libc::c_char) -> bool {
     let plan = unsafe { variable(environ, b"STRIPEWISE_PLAN") };
     told.plan = plan.and_then(|digits| core::str::from_utf8(digits).ok()).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
     // SAFETY: the caller's promise.
+    told.spawned = unsafe { variable(environ, b"PMI_SPAWNED") }.is_some();
+    // SAFETY: the caller's promise.
+    told.namespace = unsafe { variable(environ, b"PMIX_NAMESPACE") }.filter(|name| !name.is_empty()).map_or(0, |name| log::hash([name, b"pmix"]));
+    // SAFETY: the caller's promise.
     told.engine = unsafe { variable(environ, b"STRIPEWISE_ENGINE") } == Some(b"1");
     // SAFETY: the caller's promise.
     if let Some(list) = unsafe { variable(environ, b"STRIPEWISE_TRUST") } {
@@ -124,6 +133,16 @@ pub fn has_engine() -> bool {
 /// The memory in which the processes of the run decide how collective calls are made.
 pub fn engine_board() -> Option<&'static CStr> {
     told().filter(|t| !t.board.is_empty()).and_then(|t| t.board.as_c_str())
+}
+
+/// Whether MPICH's process manager has started this process for one that spawns others, into a world of their own.
+pub fn is_spawned() -> bool {
+    told().is_some_and(|t| t.spawned)
+}
+
+/// The job's name with a process manager of PMIx (Open MPI's, and of batch systems), which no other job has; 0: there is none.
+pub fn namespace() -> u64 {
+    told().map_or(0, |t| t.namespace)
 }
 
 /// The trace directory.

@@ -1,7 +1,8 @@
 //! IO-Engine in the program: collective calls on files that all processes of a job have open on one machine are made in the mode that they decide on together
 //! (`stripewise_engine::shared`). A call that is made independently moves the same bytes, and the same file pointer.
 
-use super::library::{self, Handle};
+use super::library::{self, Handle, Library};
+use super::meet::SIEVING;
 use super::opening::without_driver;
 use super::seat::{self, Seat};
 use super::{Call, SET_INFO};
@@ -9,14 +10,21 @@ use crate::base::{config, sys};
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::*};
-use stripewise_engine::Operation;
-use stripewise_engine::shared::board::{Board, MAGIC};
+use stripewise_engine::shared::board::{Board, MAGIC, Note, Post, lane_bit};
+use stripewise_engine::shared::site::{Decider, mode_number};
+use stripewise_engine::{Mode, Operation};
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, flags};
 
 /// Null: not mapped yet; [`NO_BOARD`]: there is none.
 static BOARD: AtomicPtr<Board> = AtomicPtr::new(core::ptr::null_mut());
 const NO_BOARD: *mut Board = core::ptr::without_provenance_mut(8);
+
+/// Hints that say how collective calls are carried out.
+pub(super) const GIVEN: [(&CStr, u32); 2] = [(c"romio_cb_read", lane_bit(Operation::Read)), (c"romio_cb_write", lane_bit(Operation::Write))];
+
+/// Classes of errors for arguments, which MPI finds before anything is done: MPI_ERR_BUFFER, COUNT, TYPE, ARG (12 or 13), ACCESS.
+const REFUSED: [u16; 6] = [1, 2, 3, 12, 13, 20];
 
 /// The run's board.
 pub(super) fn board() -> Option<&'static Board> {
@@ -56,6 +64,12 @@ pub fn concerns(seat: Option<&Seat>, op: u32, bits: u32) -> bool {
         }
 }
 
+/// Whether a call is one of those that are decided on, or changes what is known of them.
+pub fn is_decided(op: u32, bits: u32) -> bool {
+    let moves = op == Op::MpiRead as u32 || op == Op::MpiWrite as u32;
+    moves && bits & (flags::COLLECTIVE | flags::NONBLOCKING | flags::SHARED) == flags::COLLECTIVE
+}
+
 /// Before an open, which all processes of the communicator begin before one leaves it: this one takes part, if it can.
 ///
 /// # Safety
@@ -78,15 +92,22 @@ fn operation_of(call: &Call) -> Operation {
     if call.what as u16 == Op::MpiRead as u16 { Operation::Read } else { Operation::Write }
 }
 
-/// How a collective call is made: `next`, or the function of the same arguments that makes it independently; `count_bytes` are those of its count.
+/// How a collective call is made: `next`, or the function of the same arguments that makes it independently; `count_bytes` are those of its count. One that
+/// MPI will refuse is none: the others need not know of it.
 ///
 /// # Safety
 /// `call` was begun.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_chosen(call: *mut Call, next: *mut c_void, count_bytes: usize) -> *mut c_void {
+pub unsafe extern "C" fn sw_mpi_chosen(call: *mut Call, next: *mut c_void, count_bytes: usize, n: i64, datatype: Handle) -> *mut c_void {
     // SAFETY: the caller's promise.
-    let call = unsafe { &*call };
+    let call = unsafe { &mut *call };
     let (Some(seat), Some(library)) = (call.seat, library::get()) else { return next };
+    let has_offset = call.flags() & flags::IMPLICIT_OFFSET == 0;
+    if n < 0 || !library.is_type(datatype) || has_offset && call.given < 0 {
+        seat.set_frame(0);
+        call.seat = None;
+        return next;
+    }
     let operation = operation_of(call);
     if seat.begin(library, operation) {
         library.independent(operation, call.flags() & flags::IMPLICIT_OFFSET != 0, count_bytes == 8).unwrap_or(next)
@@ -108,7 +129,16 @@ pub unsafe extern "C" fn sw_mpi_viewing(call: *mut Call, filetype: Handle) {
 }
 
 /// After a call that was looked at; `has_request`: that completes it.
-pub fn moved(call: &Call, bytes: u64, has_request: bool) {
+pub fn moved(call: &Call, result: i32, bytes: u64, has_request: bool) {
+    if let Some(seat) = call.seat {
+        seat.set_frame(0);
+        if REFUSED.contains(&super::status::error_class(result))
+            && call.flags() & (flags::COLLECTIVE | flags::NONBLOCKING | flags::SHARED) == flags::COLLECTIVE
+        {
+            seat.take_back(operation_of(call));
+            return;
+        }
+    }
     if let Some(seat) = call.seat.filter(|_| call.flags() & flags::COLLECTIVE != 0) {
         // By the shared pointer, or split, or with a request.
         if call.flags() & (flags::SHARED | flags::NONBLOCKING) != 0 {
@@ -119,4 +149,64 @@ pub fn moved(call: &Call, bytes: u64, has_request: bool) {
         let at = (call.flags() & flags::IMPLICIT_OFFSET == 0).then_some(call.given);
         seat.end(operation_of(call), at, bytes, now_ticks().saturating_sub(call.start));
     }
+}
+
+/// Whether a filetype leaves gaps; none: MPI does not say.
+pub(super) fn has_gaps(library: &Library, filetype: Handle) -> Option<bool> {
+    let (mut bytes, mut lower, mut extent) = (0, 0, 0);
+    // SAFETY: MPI's prototypes.
+    let is_known = unsafe {
+        (library.type_size_x)(filetype, &raw mut bytes) == 0 && (library.type_get_extent_x)(filetype, &raw mut lower, &raw mut extent) == 0
+    };
+    is_known.then_some(bytes < extent)
+}
+
+/// Whether processes wait for turns on processors.
+pub(super) fn is_crowded(post: &Post) -> bool {
+    (1..post.size()).contains(&post.processors())
+}
+
+/// The lanes of a file that its hints in force have decided on: those of its user, of whatever origin.
+pub(super) fn left(library: &Library, file: Handle) -> u32 {
+    let (Some(asking), Some(board)) = (&library.asking, board()) else { return 0 };
+    let (mut info, mut lanes, mut text): (Handle, u32, [u8; 16]) = (0, 0, [0; 16]);
+    // SAFETY: MPI's prototype; the file is open.
+    if unsafe { (asking.of_file)(file, &raw mut info) } != 0 || !library.is_info(info) {
+        return 0;
+    }
+    let mut is = |key: &CStr, values: &[&[u8]]| library.value(info, key, &mut text).is_some_and(|value| values.contains(&value));
+    if is(c"romio_no_indep_rw", &[b"true"]) {
+        lanes |= Post::DEFERRED;
+    }
+    if is(SIEVING, &[b"automatic", b"disable", b"enable"]) {
+        lanes |= Post::ROMIO;
+    }
+    if is(SIEVING, &[b"enable"]) && board.overrides.load(Relaxed) == 0 {
+        lanes |= lane_bit(Operation::Write);
+    }
+    if board.overrides.load(Relaxed) == 0 {
+        for (key, lane) in GIVEN {
+            if is(key, &[b"enable", b"disable"]) {
+                lanes |= lane;
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { (asking.free)(&raw mut info) };
+    lanes
+}
+
+/// Writes down what became of a site, of one who knows that nobody decides any more.
+pub(super) fn write_down(note: &Note, decider: &Decider) {
+    let contest = &decider.contest;
+    note.opens.fetch_add(1, Relaxed);
+    note.contests.fetch_add(contest.contests, Relaxed);
+    note.changes.fetch_add(contest.changes, Relaxed);
+    note.mode.store(mode_number(contest.mode()), Relaxed);
+    note.reason.store(decider.reason, Relaxed);
+    note.ratio.store(contest.ratio().unwrap_or(0.0).to_bits(), Relaxed);
+    for (price, mode) in note.price.iter().zip([Mode::Collective, Mode::Independent]) {
+        price.store(contest.price(mode).unwrap_or(0.0).to_bits(), Relaxed);
+    }
+    note.pattern.store(if decider.strided > decider.contiguous { 1 } else { 2 }, Relaxed);
 }

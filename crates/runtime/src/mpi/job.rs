@@ -1,12 +1,13 @@
 //! Which processes belong together: those of one MPI job on this machine, of them those of a communicator, and which of their opens of a file is which.
 
-use super::library::{Handle, Library};
+use super::library::{Family, Handle, Library};
 use super::room::Room;
 use crate::base::log::hash;
-use crate::base::sys;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use crate::base::{config, sys};
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU64, Ordering::*};
 use stripewise_engine::shared::board::PROCESSOR_WORDS;
-use stripewise_target::text::FixedText;
+use stripewise_target::text::{FixedPath, FixedText, PATH_MAX};
 
 /// The members of a communicator and a file of theirs, in a word.
 pub struct Members {
@@ -14,24 +15,52 @@ pub struct Members {
     pub size: u32,
 }
 
-/// Programs that start the processes of a job, all of them as descendants of the same one; the nearest is the job's.
-const STARTERS: [&[u8]; 7] = [b"mpiexec", b"mpirun", b"orterun", b"prterun", b"srun", b"slurmstepd", b"prun"];
+/// MPICH's process manager on a machine, a child of the job's `mpiexec`, and that of Slurm, of which each job step has one: parents of a job's processes.
+const HYDRA: [&[u8]; 2] = [b"hydra_pmi_proxy", b"hydra_bstrap_pr"];
+const SLURM: &[u8] = b"slurmstepd";
+/// Who may stand between them and starts one program.
+const SHELLS: [&[u8]; 7] = [b"sh", b"bash", b"dash", b"ash", b"zsh", b"ksh", b"node-sh"];
 /// Ancestors that are looked at.
-const ANCESTORS_MAX: usize = 32;
+const ANCESTORS_MAX: usize = 16;
 /// Files and groups that were opened in this process at some time; of others nothing is decided.
-const OPENINGS: usize = 1024;
+const OPENINGS: usize = 1 << 14;
 
-/// Of the process that started the job; 0: not known yet, 1: none.
+/// The job's number; 0: not known yet, 1: it has none.
 static JOB: AtomicU64 = AtomicU64::new(0);
 
 struct Opening {
     key: AtomicU64,
-    /// Opens begun, and those that are under way.
-    begun: AtomicU32,
-    inside: AtomicU32,
+    /// Opens begun; whether some overlapped, of those that are under way; how many these are: see [`Count`].
+    count: AtomicU64,
 }
 
-static OPENED: [Opening; OPENINGS] = [const { Opening { key: AtomicU64::new(0), begun: AtomicU32::new(0), inside: AtomicU32::new(0) } }; OPENINGS];
+static OPENED: [Opening; OPENINGS] = [const { Opening { key: AtomicU64::new(0), count: AtomicU64::new(0) } }; OPENINGS];
+
+/// In one word, so that of two opens at once one comes first and the other knows.
+#[derive(Clone, Copy)]
+struct Count {
+    begun: u32,
+    inside: u32,
+    overlaps: bool,
+}
+
+impl Count {
+    fn parse(word: u64) -> Self {
+        Self { begun: word as u32, inside: (word >> 32) as u32 & 0xffff, overlaps: word >> 63 != 0 }
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.begun) | u64::from(self.inside & 0xffff) << 32 | u64::from(self.overlaps) << 63
+    }
+}
+
+impl Opening {
+    fn update(&self, f: impl Fn(Count) -> Count) -> Count {
+        let next = |word: u64| Some(f(Count::parse(word)).bits());
+        let (Ok(before) | Err(before)) = self.count.fetch_update(SeqCst, SeqCst, next);
+        Count::parse(before)
+    }
+}
 
 /// An open that begins: how many were before it, and whether one of them is still under way.
 pub struct Begun {
@@ -46,12 +75,12 @@ pub fn mixed(key: u64, number: u32) -> u64 {
 
 /// The members of a communicator who open a file together; none: they cannot be told from others'.
 pub fn members(library: &Library, comm: Handle, path: &[u8]) -> Option<Members> {
-    let job = job()?;
-    if !library.has_world() {
+    if !library.has_world() || library.is_no_comm(comm) {
         return None;
     }
+    let job = job(library.family)?;
     let mut size = 0;
-    // SAFETY: MPI's prototypes; where the communicator is none, the open says so.
+    // SAFETY: MPI's prototypes, and a communicator.
     if unsafe { (library.comm_size)(comm, &raw mut size) } != 0 {
         return None;
     }
@@ -93,41 +122,82 @@ fn opening(key: u64) -> Option<&'static Opening> {
     None
 }
 
+/// A file's name without links, by which processes that name it differently know that it is the same; of one that is not there yet, its directory's.
+pub fn real_name(path: &FixedPath) -> Option<FixedPath> {
+    let of = |path: &CStr| {
+        let fd = sys::open(path, libc::O_PATH | libc::O_CLOEXEC, 0).ok()?;
+        let mut shown = FixedPath::from_bytes(b"/proc/self/fd/");
+        shown.push_decimal(fd as u64);
+        let mut text = [0; PATH_MAX];
+        let found = shown.as_c_str().and_then(|shown| sys::readlinkat(libc::AT_FDCWD, shown, &mut text).ok().map(FixedPath::from_bytes));
+        sys::close(fd);
+        found
+    };
+    if let Some(name) = of(path.as_c_str()?) {
+        return Some(name);
+    }
+    let bytes = path.as_bytes();
+    let last = bytes.iter().rposition(|c| *c == b'/')?;
+    let directory = FixedPath::from_bytes(if last == 0 { b"/" } else { bytes.get(..last)? });
+    let mut name = of(directory.as_c_str()?)?;
+    name.push(bytes.get(last..)?);
+    Some(name)
+}
+
 /// Begins an open; none: there is no room to count it.
 pub fn begin_opening(key: u64) -> Option<Begun> {
-    let opening = opening(key)?;
-    let overlaps = opening.inside.fetch_add(1, AcqRel) > 0;
-    Some(Begun { number: opening.begun.fetch_add(1, AcqRel), overlaps })
+    let begin = |count: Count| Count { begun: count.begun.wrapping_add(1), inside: count.inside + 1, overlaps: count.overlaps || count.inside > 0 };
+    let before = opening(key)?.update(begin);
+    Some(Begun { number: before.begun, overlaps: before.inside > 0 })
+}
+
+/// Whether another open has begun while one was under way.
+pub fn overlaps(key: u64) -> bool {
+    opening(key).is_none_or(|opening| Count::parse(opening.count.load(SeqCst)).overlaps)
 }
 
 /// Ends it.
 pub fn end_opening(key: u64) {
     if let Some(opening) = opening(key) {
-        opening.inside.fetch_sub(1, AcqRel);
+        let end = |count: Count| Count { inside: count.inside.saturating_sub(1), overlaps: count.overlaps && count.inside > 1, ..count };
+        opening.update(end);
     }
 }
 
-/// The job that this process belongs to: its starter's number, and when that began.
-fn job() -> Option<u64> {
+/// The job that this process belongs to: those of one world alone have the same.
+fn job(family: Family) -> Option<u64> {
     let known = JOB.load(Relaxed);
-    let found = if known == 0 { starter().unwrap_or(1) } else { known };
+    let found = if known == 0 { found(family).unwrap_or(1) } else { known };
     JOB.store(found, Relaxed);
     Some(found).filter(|job| *job != 1)
 }
 
+fn found(family: Family) -> Option<u64> {
+    if family == Family::Open {
+        // A job of another MPI's that one of Open MPI's has started has it, too.
+        return Some(config::namespace()).filter(|name| *name != 0);
+    }
+    if config::is_spawned() { None } else { starter() }
+}
+
+/// The `mpiexec` of MPICH's that this process's manager is a child of, by whatever name, or the manager itself where it is Slurm's.
 fn starter() -> Option<u64> {
-    let mut pid = sys::getpid();
-    for _ in 0..ANCESTORS_MAX {
+    let (mut pid, mut is_next) = (sys::getpid(), false);
+    for place in 0..ANCESTORS_MAX {
         let mut path = FixedText::<64>::new();
         path.push(b"/proc/").push_decimal(u64::from(pid)).push(b"/stat");
         let mut text = [0; 1024];
         let stat = Stat::parse(sys::read_file(path.as_c_str()?, &mut text).ok()?)?;
-        if STARTERS.iter().any(|name| stat.name == *name || stat.name.strip_prefix(*name).is_some_and(|rest| rest.starts_with(b"."))) {
+        let is_shell = place == 0 || SHELLS.contains(&stat.name);
+        let is_hydra = HYDRA.contains(&stat.name);
+        if !is_shell && (is_next && !is_hydra || !is_next && stat.name == SLURM) {
             return Some(hash([&pid.to_le_bytes(), &stat.began.to_le_bytes()]).max(2));
         }
-        if stat.parent <= 1 {
+        // Any other program may have started several jobs.
+        if stat.parent <= 1 || !is_shell && (is_next || !is_hydra) {
             return None;
         }
+        is_next |= is_hydra;
         pid = stat.parent;
     }
     None

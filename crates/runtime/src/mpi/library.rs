@@ -4,6 +4,7 @@
 //! Handles are machine words. MPICH's are ints, of which only the lower half counts; those of Open MPI and of the standard ABI (MPI 5.0, chapter 20) are
 //! pointers, or small numbers in place of them.
 
+use super::meet::{Meeting, Unsieving, meeting, unsieving};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -54,17 +55,14 @@ pub struct Library {
     comm_null: Handle,
     initialized: Option<unsafe extern "C" fn(*mut i32) -> i32>,
     finalized: Option<unsafe extern "C" fn(*mut i32) -> i32>,
-    comm_get_parent: Option<unsafe extern "C" fn(*mut Handle) -> i32>,
     /// What makes a collective read or write independently, by [`Independent`]'s places.
     independent: [*mut c_void; 8],
     pub comm_size: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_rank: unsafe extern "C" fn(Handle, *mut i32) -> i32,
     pub comm_group: unsafe extern "C" fn(Handle, *mut Handle) -> i32,
     pub group_translate_ranks: unsafe extern "C" fn(Handle, i32, *const i32, Handle, *mut i32) -> i32,
-    pub file_get_group: Option<unsafe extern "C" fn(Handle, *mut Handle) -> i32>,
-    pub comm_create_group: Option<unsafe extern "C" fn(Handle, Handle, i32, *mut Handle) -> i32>,
-    pub barrier: Option<unsafe extern "C" fn(Handle) -> i32>,
-    pub comm_free: Option<unsafe extern "C" fn(*mut Handle) -> i32>,
+    pub meeting: Option<Meeting>,
+    pub unsieving: Option<Unsieving>,
     pub type_null: Handle,
     pub group_free: unsafe extern "C" fn(*mut Handle) -> i32,
     pub type_free: unsafe extern "C" fn(*mut Handle) -> i32,
@@ -178,13 +176,13 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         Family::Open => (open_byte as usize, open_world as usize),
         Family::Standard => (0x247, 0x101),
     };
-    let (info_null, comm_null, type_null) = match family {
-        Family::Mpich => (0x1c00_0000, 0x0400_0000, 0x0c00_0000),
+    let (info_null, comm_null, type_null, errors_return) = match family {
+        Family::Mpich => (0x1c00_0000, 0x0400_0000, 0x0c00_0000, 0x5400_0001),
         Family::Open => {
             let null = |name: &CStr| object(name) as usize;
-            (null(c"ompi_mpi_info_null"), null(c"ompi_mpi_comm_null"), null(c"ompi_mpi_datatype_null"))
+            (null(c"ompi_mpi_info_null"), null(c"ompi_mpi_comm_null"), null(c"ompi_mpi_datatype_null"), null(c"ompi_mpi_errors_return"))
         }
-        Family::Standard => (0x130, 0x100, 0x200),
+        Family::Standard => (0x130, 0x100, 0x200, 0x143),
     };
     Some(Library {
         family,
@@ -194,7 +192,6 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         comm_null,
         initialized: function!(c"PMPI_Initialized"),
         finalized: function!(c"PMPI_Finalized"),
-        comm_get_parent: function!(c"PMPI_Comm_get_parent"),
         independent: INDEPENDENT.map(symbol),
         type_size_x: function!(c"PMPI_Type_size_x")?,
         type_get_extent_x: function!(c"PMPI_Type_get_extent_x")?,
@@ -209,10 +206,8 @@ unsafe fn find(scope: *mut c_void) -> Option<Library> {
         comm_rank: function!(c"PMPI_Comm_rank")?,
         comm_group: function!(c"PMPI_Comm_group")?,
         group_translate_ranks: function!(c"PMPI_Group_translate_ranks")?,
-        file_get_group: function!(c"PMPI_File_get_group"),
-        comm_create_group: function!(c"PMPI_Comm_create_group"),
-        barrier: function!(c"PMPI_Barrier"),
-        comm_free: function!(c"PMPI_Comm_free"),
+        meeting: meeting(&symbol, errors_return),
+        unsieving: unsieving(&symbol),
         type_null,
         group_free: function!(c"PMPI_Group_free")?,
         type_free: function!(c"PMPI_Type_free")?,
@@ -243,19 +238,17 @@ fn asking(symbol: &impl Fn(&CStr) -> *mut c_void) -> Option<Asking> {
 }
 
 impl Library {
-    /// Whether there is a world in which this process was started, rather than one that it was spawned into or no world at all (sessions).
+    /// Whether there is a world, as there is none in programs with sessions alone, and none any more after MPI_Finalize.
     pub fn has_world(&self) -> bool {
-        let (Some(initialized), Some(finalized), Some(parent)) = (self.initialized, self.finalized, self.comm_get_parent) else { return false };
-        let (mut begun, mut ended, mut of): (i32, i32, Handle) = (0, 0, 0);
+        let (Some(initialized), Some(finalized)) = (self.initialized, self.finalized) else { return false };
+        let (mut begun, mut ended) = (0, 0);
         // SAFETY: MPI's prototypes.
-        unsafe {
-            initialized(&raw mut begun) == 0
-                && begun != 0
-                && finalized(&raw mut ended) == 0
-                && ended == 0
-                && parent(&raw mut of) == 0
-                && self.of(of) == self.of(self.comm_null)
-        }
+        unsafe { initialized(&raw mut begun) == 0 && begun != 0 && finalized(&raw mut ended) == 0 && ended == 0 }
+    }
+
+    /// Whether a handle of the program's is no communicator, as far as can be told without a call.
+    pub fn is_no_comm(&self, comm: Handle) -> bool {
+        [0, self.of(self.comm_null)].contains(&self.of(comm))
     }
 
     /// What makes a collective call independently, as the program itself would call it: another tool may look at it. None: there is no such function.

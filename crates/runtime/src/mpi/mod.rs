@@ -31,6 +31,7 @@ use describe::Described;
 use files::{MpiFile, layers};
 use library::{Handle, Library};
 use requests::{Claim, Request};
+use status::error_class;
 use stripewise_trace::clock::now_ticks;
 use stripewise_trace::{Op, Record, flags};
 
@@ -217,18 +218,6 @@ impl Call {
     }
 }
 
-/// The MPI error class of a result.
-fn error_class(result: i32) -> u16 {
-    let mut class = result;
-    if result != 0
-        && let Some(library) = library::get()
-    {
-        // SAFETY: MPI's prototype.
-        unsafe { (library.error_class)(result, &raw mut class) };
-    }
-    class.clamp(0, i32::from(u16::MAX)) as u16
-}
-
 /// Begins a call; 0: nothing is recorded or redirected.
 ///
 /// # Safety
@@ -242,9 +231,22 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
     if !is_traced() && !concerns_copies() && !engine::concerns(seat, op, bits) {
         return 0;
     }
+    // All processes look at the same collective calls: also where one of them has left an earlier call by a jump.
+    let decides = seat.filter(|_| engine::is_decided(op, bits));
     if !enter(frame as usize) {
-        inside(op, found);
-        return 0;
+        let Some(seat) = decides.filter(|seat| seat.is_programs(frame as usize)) else {
+            inside(op, found);
+            return 0;
+        };
+        leave();
+        seat.set_frame(0);
+        enter(frame as usize);
+    }
+    if let Some(seat) = decides {
+        seat.set_frame(frame as usize);
+    }
+    if let Some(seat) = seat.filter(|_| op == Op::MpiClose as u32) {
+        seat.closing();
     }
     if op == Op::MpiOpen as u32 {
         // SAFETY: this thread's own block.
@@ -274,7 +276,7 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
         (&raw mut (*call).status).write(core::ptr::null());
         (&raw mut (*call).served).write(0);
         (&raw mut (*call).seat).write(seat);
-        (&raw mut (*call).given).write(given);
+        (&raw mut (*call).given).write(if op == Op::MpiClose as u32 { file as i64 } else { given });
         (&raw mut (*call).start).write(now_ticks());
         // Of other reads copies are asked first.
         if op != Op::MpiRead as u32 || bits & (flags::SHARED | flags::NONBLOCKING) != 0 {
@@ -330,7 +332,7 @@ pub unsafe extern "C" fn sw_mpi_moved(call: *mut Call, result: i32, n: i64, data
         }
         // Where the call has failed, the type may be none.
         let asked = if result == 0 { bytes_of(library, n, datatype).unwrap_or(0) } else { 0 };
-        engine::moved(call, asked, !request.is_null());
+        engine::moved(call, result, asked, !request.is_null());
         let place = u64::try_from(call.at).ok().filter(|_| call.flags() & flags::SHARED == 0 && call.file.is_some());
         let mut done = asked as i64;
         if call.flags() & flags::NONBLOCKING != 0 && is_traced() {
@@ -399,8 +401,12 @@ pub unsafe extern "C" fn sw_mpi_closed(call: *mut Call, result: i32) {
     if let Some(file) = call.file.filter(|_| result == 0) {
         file.forget();
     }
-    if let Some(seat) = call.seat.filter(|_| result == 0) {
-        seat.closed();
+    if let Some(seat) = call.seat {
+        if result == 0 {
+            seat.closed();
+        } else {
+            seat.not_closed(call.given as Handle);
+        }
     }
     leave();
 }
@@ -432,7 +438,7 @@ pub unsafe extern "C" fn sw_mpi_viewed(call: *mut Call, result: i32, etype: Hand
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
     if let (Some(library), Some(seat)) = (library::get(), call.seat) {
-        seat.viewed(library, (result == 0).then_some(etype));
+        seat.viewed(library, (result == 0).then_some((etype, filetype)));
         if result == 0 {
             seat.informed(library, info);
         }

@@ -1,17 +1,17 @@
 //! The files of this process whose collective calls are decided on: what it knows of each, and where the other processes of the file meet.
 
-use super::engine::board;
+use super::engine::{GIVEN, board, has_gaps, is_crowded, left, write_down};
 use super::job::{self, Begun, Members};
 use super::library::{self, Handle, Library};
+use super::meet::SIEVING;
 use super::opening::SEQUENTIAL;
 use super::{TUNED, sw_mpi_watched};
 use crate::names;
 use core::cell::UnsafeCell;
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
-use stripewise_engine::shared::board::{Board, NAME_BYTES_MAX, Note, Post, lane_bit};
+use stripewise_engine::shared::board::{Board, NAME_BYTES_MAX, Note, Post};
 use stripewise_engine::shared::lane::{Made, Own};
-use stripewise_engine::shared::site::{Begin, Decider, Policy, Reason, mode_number};
+use stripewise_engine::shared::site::{Begin, Policy, Reason};
 use stripewise_engine::{Mode, Operation};
 use stripewise_trace::clock::calibrate;
 
@@ -25,8 +25,6 @@ const FREE: usize = 0;
 /// Is being opened.
 const TAKEN: usize = 1;
 const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
-/// Hints that say how collective calls are carried out.
-const GIVEN: [(&CStr, u32); 2] = [(c"romio_cb_read", lane_bit(Operation::Read)), (c"romio_cb_write", lane_bit(Operation::Write))];
 
 /// A file that this process has open, and the post where the others of the file meet.
 pub struct Seat {
@@ -44,6 +42,12 @@ pub struct Seat {
     place: AtomicUsize,
     /// The program makes nonblocking collective calls on it: all are made as it makes them from then on.
     is_left: AtomicU32,
+    /// ROMIO has been told not to sieve writes: 1 it does not, 2 it does all the same; 0 not yet.
+    is_unsieved: AtomicU32,
+    /// The number of the view that this process was counted for last.
+    counted: AtomicU32,
+    /// The frame of a collective call that is under way; 0: none.
+    frame: AtomicUsize,
     etype_bytes: AtomicU64,
     /// Behind the last request at an offset of its own, in bytes of the view's data; -1: none yet.
     end: AtomicI64,
@@ -81,6 +85,9 @@ static ALL: [Seat; SEATS] = [const {
         going_on: AtomicU32::new(0),
         place: AtomicUsize::new(0),
         is_left: AtomicU32::new(0),
+        is_unsieved: AtomicU32::new(0),
+        counted: AtomicU32::new(0),
+        frame: AtomicUsize::new(0),
         etype_bytes: AtomicU64::new(1),
         end: AtomicI64::new(-1),
         is_atomic: AtomicU32::new(0),
@@ -110,14 +117,16 @@ pub(super) fn arrive(library: &Library, board: &'static Board, comm: Handle, nam
         return None;
     }
     let path = names::absolute(libc::AT_FDCWD, name).ok()?;
+    let members = job::members(library, comm, job::real_name(&path)?.as_bytes())?;
     let path = path.as_bytes();
-    let members = job::members(library, comm, path)?;
     if members.size < 2 {
         return None;
     }
-    let opening = job::begin_opening(members.key)?;
-    let found = take(board, &members, &opening);
-    let Some((seat, post)) = found else {
+    let Some(opening) = job::begin_opening(members.key) else {
+        board.unposted.fetch_add(1, Relaxed);
+        return None;
+    };
+    let Some((seat, post)) = take(board, &members, &opening) else {
         job::end_opening(members.key);
         return None;
     };
@@ -134,12 +143,13 @@ pub(super) fn arrive(library: &Library, board: &'static Board, comm: Handle, nam
     for note in &seat.notes {
         note.store(core::ptr::null_mut(), Relaxed);
     }
-    for word in [&seat.has_gaps, &seat.views, &seat.going_on, &seat.is_left] {
+    for word in [&seat.has_gaps, &seat.views, &seat.going_on, &seat.is_left, &seat.is_unsieved, &seat.counted] {
         word.store(0, Relaxed);
     }
     // The view that a file is opened with has no gaps.
     seat.are_alike.store(1, Relaxed);
     seat.place.store(0, Relaxed);
+    seat.frame.store(0, Relaxed);
     seat.etype_bytes.store(1, Relaxed);
     seat.end.store(-1, Relaxed);
     seat.is_atomic.store(0, Relaxed);
@@ -159,6 +169,10 @@ fn take(board: &'static Board, members: &Members, opening: &Begun) -> Option<(&'
     USED.fetch_max(place + 1, AcqRel);
     let seat = ALL.get(place)?;
     let post = board.arrive(job::mixed(members.key, opening.number), members.size, &job::processors());
+    if let Some(post) = post.filter(|_| job::overlaps(members.key)) {
+        // The other thread has not found the post, perhaps.
+        post.refuse();
+    }
     if post.is_none() {
         seat.set_handle(FREE);
     }
@@ -195,7 +209,7 @@ impl Seat {
             self.leave();
             return;
         };
-        if !library.can_meet() || !post.is_on(|| left(library, handle)) {
+        if library.meeting.is_none() || !post.is_on(|| left(library, handle)) {
             self.leave();
             return;
         }
@@ -243,7 +257,7 @@ impl Seat {
                 // SAFETY: in the board; no process uses the post any more.
                 if let (Some(note), Some(decider)) = unsafe { (note.load(Relaxed).as_ref(), post.lane(operation).decider()) } {
                     // SAFETY: as above.
-                    write_down(note, unsafe { &*decider }, post.size());
+                    write_down(note, unsafe { &*decider });
                 }
             }
             board.free(post);
@@ -262,41 +276,55 @@ impl Seat {
         {
             // SAFETY: as above.
             let (name, length) = unsafe { &*self.name.get() };
-            let note = board.note(name.get(..*length).unwrap_or(&[]), operation);
+            let note = board.note(name.get(..*length).unwrap_or(&[]), operation, post.size());
             at.store(note.map_or(core::ptr::null_mut(), |note| core::ptr::from_ref(note).cast_mut()), Relaxed);
         }
         let first = || self.first(post, board, operation);
         let mode = post.begin(&mut used.own, first, operation);
         // What all processes know alike.
         let may_be = self.is_atomic.load(Relaxed) == 0 && self.is_left.load(Relaxed) == 0;
-        let is_safe = operation == Operation::Read || self.are_alike.load(Relaxed) != 0;
-        let is_independent = mode == Mode::Independent && may_be && is_safe;
+        let mut is_independent = mode == Mode::Independent && may_be && (operation == Operation::Read || self.is_safe(library, post));
+        if is_independent && !self.meet(library, post, operation) {
+            // MPI has no communicator for that any more.
+            is_independent = false;
+            self.is_left.store(1, Relaxed);
+        }
         used.is_measured = may_be && is_independent == (mode == Mode::Independent);
         used.calls += 1;
         used.independent += u64::from(is_independent);
-        if is_independent {
-            self.meet(library, post, operation);
-        }
         self.going_on.fetch_or(if is_independent { independent_bit(operation) } else { JOINED }, Relaxed);
         is_independent
     }
 
+    /// Whether an independent write changes nothing but its own bytes; all processes get the same answer.
+    fn is_safe(&self, library: &Library, post: &Post) -> bool {
+        if !post.is_romio() {
+            // What other libraries do between the pieces of a write is not known.
+            return self.are_alike.load(Relaxed) != 0 && self.has_gaps.load(Relaxed) == 0;
+        }
+        if self.is_unsieved.load(Relaxed) == 0 {
+            let answer = if library.unsieve(self.handle()) { 1 } else { 2 };
+            self.is_unsieved.store(answer, Relaxed);
+        }
+        self.is_unsieved.load(Relaxed) == 1
+    }
+
     /// Before an independent call: waits where others may still be at what this process must not overtake. An aggregator may write later what it was given in a
-    /// collective call, and that MPI has calls of one kind see what those of the other kind did before, as they would if all were collective.
-    fn meet(&self, library: &Library, post: &Post, operation: Operation) {
+    /// collective call, and that MPI has calls of one kind see what those of the other kind did before, as they would if all were collective. False where they cannot, any of them.
+    fn meet(&self, library: &Library, post: &Post, operation: Operation) -> bool {
         let mine = independent_bit(operation);
         if self.going_on.load(Relaxed) & !mine == 0 {
-            return;
+            return true;
         }
         let mut place = self.place.load(Relaxed);
         if place == 0 {
-            place = library.meeting_place(self.handle(), post.tag()).unwrap_or(0);
+            let Some(made) = library.meeting_place(self.handle(), post.tag()) else { return false };
+            place = made;
             self.place.store(place, Relaxed);
         }
-        if place != 0 {
-            library.meet(place);
-        }
+        library.meet(place);
         self.going_on.store(0, Relaxed);
+        true
     }
 
     /// What a collective call takes at least, as far as can be told before the first one: as long as the open, and where processes wait for processors a turn
@@ -323,7 +351,7 @@ impl Seat {
             strided: self.has_gaps.load(Relaxed) != 0,
             crowded: is_crowded(post),
             left,
-            known: note.and_then(|note| note.known(post.size())),
+            known: note.and_then(Note::known),
             floor_ticks: self.floor_ticks(post, board),
         }
     }
@@ -351,34 +379,65 @@ impl Seat {
         }
     }
 
-    /// Before a view is set: tells the others whether it leaves gaps.
+    /// Before a view is set: tells the others whether it leaves gaps, where that matters to them.
     pub(super) fn viewing(&self, library: &Library, filetype: Handle) {
         let Some(post) = self.post() else { return };
-        let (mut bytes, mut lower, mut extent) = (0, 0, 0);
-        // SAFETY: MPI's prototypes.
-        let is_known = library.is_type(filetype)
-            && unsafe {
-                (library.type_size_x)(filetype, &raw mut bytes) == 0 && (library.type_get_extent_x)(filetype, &raw mut lower, &raw mut extent) == 0
-            };
-        let has_gaps = is_known && bytes < extent;
         let number = self.views.fetch_add(1, Relaxed) + 1;
-        self.has_gaps.store(u32::from(has_gaps), Relaxed);
+        if post.is_romio() || number == self.counted.load(Relaxed) {
+            return;
+        }
+        let has_gaps = library.is_type(filetype).then(|| has_gaps(library, filetype)).flatten();
+        self.has_gaps.store(u32::from(has_gaps != Some(false)), Relaxed);
         // Until it is set: whether this process is counted.
-        self.are_alike.store(u32::from(is_known && post.views.arrive(number, has_gaps, post.size())), Relaxed);
+        let is_counted = has_gaps.is_some_and(|has_gaps| post.views.arrive(number, has_gaps, post.size()));
+        self.are_alike.store(u32::from(is_counted), Relaxed);
+        self.counted.store(number, Relaxed);
     }
 
-    /// After that, whatever became of it here: the others may have set theirs. `etype` is none where it failed.
-    pub fn viewed(&self, library: &Library, etype: Option<Handle>) {
+    /// After that; one that MPI has refused may be set again.
+    pub fn viewed(&self, library: &Library, types: Option<(Handle, Handle)>) {
+        let Some((etype, filetype)) = types else {
+            self.views.fetch_sub(1, Relaxed);
+            return;
+        };
         let mut etype_bytes = 0;
-        if let Some(etype) = etype {
-            // SAFETY: MPI's prototype; the call has taken the type for valid.
-            unsafe { (library.type_size_x)(etype, &raw mut etype_bytes) };
-        }
+        // SAFETY: MPI's prototype; the call has taken the type for valid.
+        unsafe { (library.type_size_x)(etype, &raw mut etype_bytes) };
         self.etype_bytes.store(u64::try_from(etype_bytes).unwrap_or(0), Relaxed);
+        self.has_gaps.store(u32::from(has_gaps(library, filetype) != Some(false)), Relaxed);
         self.end.store(-1, Relaxed);
-        if let Some(post) = self.post().filter(|_| self.are_alike.load(Relaxed) != 0) {
+        if let Some(post) = self.post().filter(|post| !post.is_romio() && self.are_alike.load(Relaxed) != 0) {
             self.are_alike.store(u32::from(post.views.are_alike(self.views.load(Relaxed), post.size())), Relaxed);
         }
+    }
+
+    /// After a call that MPI has refused for its arguments: it may be made again.
+    pub(super) fn take_back(&self, operation: Operation) {
+        // SAFETY: of the one thread that makes a collective call on the file.
+        if let Some(used) = unsafe { &mut *self.own.get() }.get_mut(operation as usize) {
+            used.own.take_back();
+            used.calls = used.calls.saturating_sub(1);
+        }
+    }
+
+    /// Whether a collective call whose symbol has its frame there is the program's, and not one that a tool makes in another one of these.
+    pub(super) fn is_programs(&self, frame: usize) -> bool {
+        let outer = self.frame.load(Relaxed);
+        outer == 0 || frame >= outer
+    }
+
+    pub(super) fn set_frame(&self, frame: usize) {
+        self.frame.store(frame, Relaxed);
+    }
+
+    /// Before the file is closed: whoever opens one meanwhile may be given its handle.
+    pub(super) fn closing(&self) {
+        self.set_handle(TAKEN);
+    }
+
+    /// After a close that MPI has refused.
+    pub(super) fn not_closed(&self, handle: Handle) {
+        self.set_handle(handle);
     }
 
     /// The program has given hints.
@@ -388,16 +447,15 @@ impl Seat {
         if let Some(post) = self.post().filter(|_| lanes != 0 && !is_overridden) {
             post.give(lanes);
         }
+        if library.value_length(info, SIEVING).is_some() {
+            // It is told again, before the next independent write.
+            self.is_unsieved.store(0, Relaxed);
+        }
     }
 
     pub fn set_atomic(&self, is_atomic: bool) {
         self.is_atomic.store(u32::from(is_atomic), Relaxed);
     }
-}
-
-/// Whether processes wait for turns on processors.
-fn is_crowded(post: &Post) -> bool {
-    (1..post.size()).contains(&post.processors())
 }
 
 /// In [`Seat::going_on`]: a collective call as the program makes it.
@@ -409,43 +467,4 @@ const fn independent_bit(operation: Operation) -> u32 {
         Operation::Read => 2,
         Operation::Write => 4,
     }
-}
-
-/// The lanes of a file that its hints in force have decided on: those of its user, of whatever origin.
-fn left(library: &Library, file: Handle) -> u32 {
-    let (Some(asking), Some(board)) = (&library.asking, board()) else { return 0 };
-    let (mut info, mut lanes, mut text): (Handle, u32, [u8; 16]) = (0, 0, [0; 16]);
-    // SAFETY: MPI's prototype; the file is open.
-    if unsafe { (asking.of_file)(file, &raw mut info) } != 0 || !library.is_info(info) {
-        return 0;
-    }
-    let mut is = |key: &CStr, values: &[&[u8]]| library.value(info, key, &mut text).is_some_and(|value| values.contains(&value));
-    if is(c"romio_no_indep_rw", &[b"true"]) {
-        lanes |= Post::DEFERRED;
-    }
-    if board.overrides.load(Relaxed) == 0 {
-        for (key, lane) in GIVEN {
-            if is(key, &[b"enable", b"disable"]) {
-                lanes |= lane;
-            }
-        }
-    }
-    // SAFETY: as above.
-    unsafe { (asking.free)(&raw mut info) };
-    lanes
-}
-
-/// Writes down what became of a site, of one who knows that nobody decides any more.
-fn write_down(note: &Note, decider: &Decider, size: u32) {
-    let contest = &decider.contest;
-    note.processes.store(size, Relaxed);
-    note.opens.fetch_add(1, Relaxed);
-    note.contests.fetch_add(contest.contests, Relaxed);
-    note.changes.fetch_add(contest.changes, Relaxed);
-    note.mode.store(mode_number(contest.mode()), Relaxed);
-    note.reason.store(decider.reason, Relaxed);
-    for (price, mode) in note.price.iter().zip([Mode::Collective, Mode::Independent]) {
-        price.store(contest.price(mode).unwrap_or(0.0).to_bits(), Relaxed);
-    }
-    note.pattern.store(if decider.strided > decider.contiguous { 1 } else { 2 }, Relaxed);
 }

@@ -33,3 +33,15 @@ pub unsafe extern "C" fn sw_mpi_statuses(call: *mut Call, statuses: *mut c_void,
         used
     }
 }
+
+/// The MPI error class of a result.
+pub(super) fn error_class(result: i32) -> u16 {
+    let mut class = result;
+    if result != 0
+        && let Some(library) = library::get()
+    {
+        // SAFETY: MPI's prototype.
+        unsafe { (library.error_class)(result, &raw mut class) };
+    }
+    class.clamp(0, i32::from(u16::MAX)) as u16
+}

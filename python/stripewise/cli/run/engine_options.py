@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...engine.board import VARIABLE, Board, Site
+from ...engine.board import VARIABLE, Became, Board, Site
 from ...engine.profile import read_profile, write_profile
 from ...errors import StripewiseError, UsageError
 from ...files.parts import check_output
@@ -57,6 +57,10 @@ class EngineOptions:
             more = {"--dry-run": self.dry_run, "--profile": self.profile is not None}
             for word in (word for word, is_given in (words | more).items() if is_given):
                 raise UsageError(f"{word}: needs --engine, whose decisions it is about")
+        if self.by_rules and self.profile is not None:
+            raise UsageError("--profile: is about prices, which --by-rules takes no heed of; leave one of them out")
+        if self.profile is not None and str(self.profile) == "--":
+            raise UsageError("--profile: has no file behind it; name one, then -- and CMD")
         if self.by_rules and self.dry_run:
             raise UsageError("--dry-run: changes no call, by rules or by price; leave --by-rules out")
         if self.profile is not None:
@@ -91,31 +95,59 @@ class EngineOptions:
     def _tell(self, board: Board) -> None:
         try:
             became = board.became()
-            if self.profile is not None and not self.dry_run:
-                write_profile(self.profile, became.sites)
         except (OSError, StripewiseError) as error:
             say(f"stripewise: --engine: {printable(str(error))}")
             return
         if self.explain or self.dry_run:
-            for site in became.sites:
-                say(f"stripewise: {printable(_line(site, self.dry_run))}")
-            if not became.sites:
-                say("stripewise: --engine: no file was used by collective calls of several processes of one machine")
+            self._explain(became)
         if became.missed:
             say(f"stripewise: --engine: {became.missed} opens or files found no room to be decided on or noted")
+        if self.profile is not None and self.policy == "price":
+            try:
+                write_profile(self.profile, became.sites)
+            except (OSError, StripewiseError) as error:
+                say(f"stripewise: --engine: nothing was written down: {printable(str(error))}")
+
+    def _explain(self, became: Became) -> None:
+        sites = sorted(became.sites, key=lambda site: -site.calls)
+        for site in sites[:SITES_SHOWN]:
+            say(f"stripewise: {printable(_line(site, self.dry_run))}")
+        left = sites[SITES_SHOWN:]
+        if left:
+            calls, independent = sum(site.calls for site in left), sum(site.independent for site in left)
+            how = "" if self.dry_run else f", {independent:,} made independently"
+            say(f"stripewise: and {len(left)} more files and operations: {calls:,} collective calls{how}")
+        if not sites:
+            say(
+                "stripewise: --engine: no file was used by collective calls of several processes of one machine and "
+                "closed by all of them"
+            )
 
 
+#: Lines about single files.
+SITES_SHOWN = 50
 #: Why calls began in their mode, by the names of the binding.
 _REASONS = {
-    "read": "reads are independent (rule 3)",
-    "contiguous": "each process writes a region of its own (rule 5)",
-    "strided": "requests leave gaps for others' (rule 7)",
+    "read": "reads are independent (IO-Engine's rule 3)",
+    "contiguous": "views leave no gaps for others' data (rule 5)",
+    "strided": "views leave gaps for others' data (rule 7)",
     "crowded": "there are more processes than processors",
     "profile": "the profile has it so",
-    "given": "a hint says how",
+    "given": "a hint (romio_cb_*, romio_ds_write) says how",
     "deferred": "aggregators alone have opened the file (romio_no_indep_rw)",
     "unknown": "nothing was decided",
 }
+
+
+#: The mode that goes with them; a profile says which.
+_BEGAN = {
+    "read": "independent", "contiguous": "independent", "crowded": "independent", "strided": "collective",
+    "given": "as CMD makes them", "deferred": "as CMD makes them", "profile": "so", "unknown": "so",
+}  # fmt: skip
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _line(site: Site, is_dry: bool) -> str:
@@ -127,11 +159,15 @@ def _line(site: Site, is_dry: bool) -> str:
     reason = _REASONS.get(site.reason, site.reason)
     if is_dry:
         return f"{line} would begin {site.mode or 'collective'}: {reason}"
-    line += f", {site.independent:,} made independently; {'began' if site.opens < 2 else 'the last open began'} so: {reason}"
+    line += f", {site.independent:,} made independently"
+    if site.mode is not None:
+        line += (
+            f"; {'they' if site.opens < 2 else 'those of the last open'} began {_BEGAN.get(site.reason, '')}: {reason}"
+        )
     prices = {"collective": site.collective_s_per_byte, "independent": site.independent_s_per_byte}
     measured = [f"{mode} {price * 1e9:.3g}" for mode, price in prices.items() if price is not None]
     if measured:
         line += f"; ns a byte: {', '.join(measured)}"
     if site.contests:
-        line += f"; {site.contests} comparisons, {site.changes} changes"
+        line += f"; modes compared {_times(site.contests)}, changed {_times(site.changes)}"
     return line

@@ -137,9 +137,9 @@ def run(
 ) -> None:
     """Run CMD and its children on a store, traced, with its MPI-IO tuned, or all of these."""
     trace, layers = traced.trace, traced.layers
+    library.check()
     if store is None and trace is None and not library.engine:
         raise UsageError("run: give --store, --trace or --engine; without them the program needs no stripewise")
-    library.check()
     if layers is not None and trace is None:
         raise UsageError("--layers: chooses what a trace records; give --trace DIR too")
     if layers not in (None, "posix", "mpi", "both"):
