@@ -97,8 +97,8 @@ def test_every_module_of_verbs_is_in_the_table() -> None:
     own = {entry.module for _, entry in named("", Group("", TABLE)) if isinstance(entry, Verb)}
     helpers = {"main", "entry", "signals", "verbs", "arguments", "measuring", "options", "output", "tables",
                "plan.caveats", "plan.expected", "plan.options", "plan.pictures", "plan.show_trace", "plan.with_copies",
-               "model.show", "copies.building", "copies.watching", "run.kept_layout", "simulate_replicas",
-               "store.options", "swd.options"}  # fmt: skip
+               "model.show", "copies.building", "copies.watching", "run.kept_layout", "run.engine_options",
+               "simulate_replicas", "store.options", "swd.options"}  # fmt: skip
     place = ROOT / "python/stripewise/cli"
     found = {".".join(path.relative_to(place).with_suffix("").parts) for path in place.rglob("*.py")}
     assert {name for name in found if not name.endswith("__init__")} == own | helpers

@@ -31,15 +31,15 @@ const ROUNDS: u32 = 3;
 const CLEARLY: [f64; ROUNDS as usize] = [2.0, 1.5, 1.05];
 /// By this factor a round is decided by the window of the other mode alone.
 const FAR: f64 = 4.0;
-/// The time that calls have taken, over the expected time of a first one in the other mode, before that is tried: so much is lost at most where it takes as long
-/// as expected. Of independent calls nothing is known but that they need not wait for each other.
+/// The time that calls have taken, over the expected time of a first one in the other mode, before that is tried: so much is lost at most where it takes as
+/// long as expected. Of independent calls nothing is known but that they need not wait for each other.
 const BEFORE_INDEPENDENT: f64 = 4.0;
 const BEFORE_COLLECTIVE: f64 = 32.0;
 /// The same where it has been measured; twice that after each contest that confirms the mode, up to a limit.
 const BEFORE_AGAIN: f64 = 64.0;
 const CONFIRMED_MAX: u32 = 5;
-/// A mode whose price has moved by this factor is another program: the other mode's may have, too, and is measured as soon as one that is not known, by what it
-/// was.
+/// A mode whose price has moved by this factor is another program: the other mode's may have, too, and is measured as soon as one that is not known, by what
+/// it was.
 const CHANGED: f64 = 4.0;
 /// The longest window, where nothing is tried.
 const HOLD_LOG2_MAX: u32 = 6;
@@ -80,8 +80,8 @@ struct Sum {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[repr(C)]
 pub struct Contest {
-    /// Ticks for a byte, of the cheapest window since the last contest or change (a window may hold a stall that is none of the mode's); of the mode that is not
-    /// in force, of that contest. 0: not measured; below: of an earlier run, as a multiple of the other mode's.
+    /// Ticks for a byte, of the cheapest window since the last contest or change (a window may hold a stall that is none of the mode's); of the mode that is
+    /// not in force, of that contest. 0: not measured; below: of an earlier run, as a multiple of the other mode's.
     known: Of<f64>,
     /// Of the cheapest windows of the contest that is on; 0: none yet.
     best: Of<f64>,
@@ -118,8 +118,8 @@ const fn other(mode: Mode) -> Mode {
 }
 
 impl Contest {
-    /// Before the first call. `floor_ticks` is what all processes need to agree on anything, as an open does. `ratio`: of an earlier run, what a byte cost in the
-    /// other mode over what it cost in this one.
+    /// Before the first call. `floor_ticks` is what all processes need to agree on anything, as an open does. `ratio`: of an earlier run, what a byte cost
+    /// in the other mode over what it cost in this one.
     #[must_use]
     pub fn new(mode: Mode, floor_ticks: u64, ratio: Option<f64>) -> Self {
         let mut made = Self { floor: floor_ticks as f64, is_independent: u32::from(mode == Mode::Independent), ..Self::default() };

@@ -3,9 +3,9 @@
  *
  *   chance FILE FIRST COUNT [plain]
  *
- * Each seed is a program: all processes know from it what every process does, so each keeps the whole file as it must be (its shadow), and compares what it reads,
- * how much a status tells, and where its file pointer is. What processes write between two synchronisations does not overlap; what they read there is their
- * own. At the end the file is read by each process alone. Prints "ok COUNT" by rank 0.
+ * Each seed is a program: all processes know from it what every process does, so each keeps the whole file as it must be (its shadow), and compares
+ * what it reads, how much a status tells, and where its file pointer is. What processes write between two synchronisations does not overlap; what
+ * they read there is their own. At the end the file is read by each process alone. Prints "ok COUNT" by rank 0.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -42,7 +42,10 @@ static uint64_t mix(uint64_t x)
 static uint64_t stream;
 static unsigned chance(unsigned below) { return (stream = mix(stream + 0x9e3779b97f4a7c15u)) % below; }
 /* What one rank draws in one step: every process can tell. */
-static unsigned of_rank(uint64_t step, int rank, unsigned what, unsigned below) { return mix(mix(seed_now * 1000003 + step) * 31 + rank * 7919 + what) % below; }
+static unsigned of_rank(uint64_t step, int rank, unsigned what, unsigned below)
+{
+    return mix(mix(seed_now * 1000003 + step) * 31 + rank * 7919 + what) % below;
+}
 
 struct layout {
     int strided, mixed, common;
@@ -152,7 +155,8 @@ static void transfer(struct program *p, uint64_t step)
         p->joined = 1;
     for (int rank = 0; rank < p->size; rank++) {
         int64_t all = room(&p->layout, p->size, rank);
-        int64_t from = all <= 0 ? 0 : of_rank(step, rank, 1, (unsigned)all), n = all > 0 && of_rank(step, rank, 2, 4) ? of_rank(step, rank, 3, (unsigned)(all - from) + 1) : 0;
+        int64_t from = all <= 0 ? 0 : of_rank(step, rank, 1, (unsigned)all);
+        int64_t n = all > 0 && of_rank(step, rank, 2, 4) ? of_rank(step, rank, 3, (unsigned)(all - from) + 1) : 0;
         /* Through the data one behind the other, as programs do, or the same again and again. */
         int way = of_rank(step, 0, 4, 4);
         if (way) {

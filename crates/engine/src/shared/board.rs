@@ -1,5 +1,5 @@
-//! The memory that the processes of a run share: posts, of which each open of a file has one while it lasts, and notes, of which each file has one for its reads
-//! and one for its writes, for what was known before the run and what became of it. The file is as long as [`Board`] and of zeros at first.
+//! The memory that the processes of a run share: posts, of which each open of a file has one while it lasts, and notes, of which each file has one for its
+//! reads and one for its writes, for what was known before the run and what became of it. The file is as long as [`Board`] and of zeros at first.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
@@ -84,7 +84,7 @@ pub struct Note {
 #[repr(C)]
 pub struct Board {
     pub magic: AtomicU64,
-    /// A [`Policy`].
+    /// How calls are decided, as a number.
     pub policy: AtomicU32,
     /// Hints that the program gives do not count.
     pub overrides: AtomicU32,
@@ -169,7 +169,7 @@ impl Post {
 }
 
 impl Board {
-    /// Bytes of it.
+    /// Of the file that `run` makes.
     pub const BYTES: usize = size_of::<Self>();
 
     /// It, in memory of its own: what was read of a board, or zeros. None: it is shorter.
@@ -187,8 +187,8 @@ impl Board {
         self.magic.store(MAGIC, Release);
     }
 
-    /// The post of an open, in which `size` processes take part; none: there is no room. Two processes that come at once may get two: then nobody is complete.
-    /// `processors` are those that this process may run on.
+    /// The post of an open, in which `size` processes take part; none: there is no room. Two processes that come at once may get two: then nobody is
+    /// complete. `processors` are those that this process may run on.
     pub fn arrive(&self, key: u64, size: u32, processors: &[u64]) -> Option<&Post> {
         let post = self.post(key).or_else(|| self.take(key));
         let Some(post) = post else {
@@ -305,7 +305,7 @@ impl Post {
         })
     }
 
-    /// Ends it.
+    /// After the call: where it ends a window for all processes, the next one is decided on.
     pub fn end(&self, own: &mut Own, made: Made, operation: Operation) {
         let size = self.size.load(Relaxed);
         self.lane(operation).end(own, size, made, |decider, window| {

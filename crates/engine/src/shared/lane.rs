@@ -9,6 +9,8 @@ use crate::decision::Mode;
 /// Bits of the number of a call: a site with more calls stays as it is.
 const NUMBER_BITS: u32 = 28;
 const NUMBER_MAX: u32 = (1 << NUMBER_BITS) - 1;
+/// Looks for a first decision that another process is making: some ten microseconds.
+const LOOKS: u32 = 1000;
 
 /// A lane's word: how many calls have begun in some process, from which one on the last decision counts, and the decision.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,12 +128,16 @@ impl<D> Lane<D> {
         own.mode.unwrap_or(Mode::Collective)
     }
 
-    /// The word after the first decision. Whoever comes while it is made waits for nobody, but goes on undecided, as a call that is collective; the decision
-    /// then counts from a later one.
+    /// The word after the first decision. Whoever comes while it is made looks a few times whether it is there, and goes on undecided then, as a call that is
+    /// collective; the decision counts from a later one.
     #[cold]
     fn decide_first(&self, first: impl FnOnce(*mut D) -> Step) -> u64 {
         if self.is_begun.swap(1, AcqRel) != 0 {
-            return self.word.load(Acquire);
+            let look = |_| {
+                core::hint::spin_loop();
+                self.word.load(Acquire)
+            };
+            return (0..LOOKS).map(look).find(|word| Word::parse(*word).step.is_some()).unwrap_or_else(|| self.word.load(Acquire));
         }
         self.publish(first(self.decider.get()))
     }

@@ -81,7 +81,7 @@ pub const fn mode_of(number: u32) -> Option<Mode> {
     }
 }
 
-/// The number of a mode.
+/// As notes have it.
 #[must_use]
 pub const fn mode_number(mode: Mode) -> u32 {
     match mode {

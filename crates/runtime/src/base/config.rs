@@ -1,6 +1,6 @@
 //! What this process was told (STRIPEWISE_STORE, _MANAGE, _PLAN, _ENGINE, _ENGINE_BOARD, _TRACE, _LOG, _TRUST), as it was when it began.
 
-use crate::base::{log, sys};
+use crate::base::sys;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ struct Told {
     board: FixedPath,
     /// See [`is_spawned`], [`namespace`].
     spawned: bool,
-    namespace: u64,
+    namespace: FixedText<256>,
     /// Device and inode of the store's directory at the start; zeros: it was not there.
     store_identity: (u64, u64),
     /// See [`is_emulator`].
@@ -44,7 +44,7 @@ static TOLD: Cell = Cell(UnsafeCell::new(Told {
     engine: false,
     board: FixedPath::new(),
     spawned: false,
-    namespace: 0,
+    namespace: FixedText::new(),
     store_identity: (0, 0),
     emulator: false,
 }));
@@ -99,7 +99,9 @@ pub unsafe fn read(environ: *const *const libc::c_char) -> bool {
     // SAFETY: the caller's promise.
     told.spawned = unsafe { variable(environ, b"PMI_SPAWNED") }.is_some();
     // SAFETY: the caller's promise.
-    told.namespace = unsafe { variable(environ, b"PMIX_NAMESPACE") }.filter(|name| !name.is_empty()).map_or(0, |name| log::hash([name, b"pmix"]));
+    if let Some(name) = unsafe { variable(environ, b"PMIX_NAMESPACE") } {
+        told.namespace.push(name);
+    }
     // SAFETY: the caller's promise.
     told.engine = unsafe { variable(environ, b"STRIPEWISE_ENGINE") } == Some(b"1");
     // SAFETY: the caller's promise.
@@ -140,9 +142,9 @@ pub fn is_spawned() -> bool {
     told().is_some_and(|t| t.spawned)
 }
 
-/// The job's name with a process manager of PMIx (Open MPI's, and of batch systems), which no other job has; 0: there is none.
-pub fn namespace() -> u64 {
-    told().map_or(0, |t| t.namespace)
+/// The job's name with a process manager of PMIx (Open MPI's, and of batch systems), which no other job has; a longer one counts as none.
+pub fn namespace() -> Option<&'static [u8]> {
+    told().map(|t| t.namespace.as_bytes()).filter(|name| !name.is_empty())
 }
 
 /// The trace directory.

@@ -1,5 +1,5 @@
-//! Hints of MPI files: what a program gives in an MPI_Info, and what is in force by the MPI's own word. Noted once for each file and set of hints, by the first
-//! process of those that opened it: hints are the same on all, and where they are not, an MPI goes by the first one's.
+//! Hints of MPI files: what a program gives in an MPI_Info, and what is in force by the MPI's own word. Noted once for each file and set of hints, by the
+//! first process of those that opened it: hints are the same on all, and where they are not, an MPI goes by the first one's.
 
 use super::files::MpiFile;
 use super::library::{Asking, Handle, Library};

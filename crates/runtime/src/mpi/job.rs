@@ -156,7 +156,7 @@ pub fn overlaps(key: u64) -> bool {
     opening(key).is_none_or(|opening| Count::parse(opening.count.load(SeqCst)).overlaps)
 }
 
-/// Ends it.
+/// After the open.
 pub fn end_opening(key: u64) {
     if let Some(opening) = opening(key) {
         let end = |count: Count| Count { inside: count.inside.saturating_sub(1), overlaps: count.overlaps && count.inside > 1, ..count };
@@ -175,7 +175,7 @@ fn job(family: Family) -> Option<u64> {
 fn found(family: Family) -> Option<u64> {
     if family == Family::Open {
         // A job of another MPI's that one of Open MPI's has started has it, too.
-        return Some(config::namespace()).filter(|name| *name != 0);
+        return config::namespace().map(|name| hash([name, b"pmix"]).max(2));
     }
     if config::is_spawned() { None } else { starter() }
 }

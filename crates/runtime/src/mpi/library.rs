@@ -4,15 +4,13 @@
 //! Handles are machine words. MPICH's are ints, of which only the lower half counts; those of Open MPI and of the standard ABI (MPI 5.0, chapter 20) are
 //! pointers, or small numbers in place of them.
 
-use super::meet::{Meeting, Unsieving, meeting, unsieving};
+pub use super::functions::Handle;
+use super::functions::{Meeting, Unsieving, meeting, unsieving};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use stripewise_engine::Operation;
 use stripewise_trace::datatype::{combiner, distribution, order};
-
-/// A handle of any MPI as it comes in a register.
-pub type Handle = usize;
 
 /// Who made the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,10 +4,12 @@
 //!
 //! Offsets are recorded as bytes of the view's data. Which bytes of the file these are, `collect` works out from the view's description.
 
+mod board;
 mod counts;
 mod describe;
 mod engine;
 mod files;
+mod functions;
 mod hints;
 mod job;
 mod library;

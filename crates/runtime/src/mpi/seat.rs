@@ -1,6 +1,6 @@
 //! The files of this process whose collective calls are decided on: what it knows of each, and where the other processes of the file meet.
 
-use super::engine::{GIVEN, board, has_gaps, is_crowded, left, write_down};
+use super::board::{GIVEN, board, has_gaps, is_crowded, left, write_down};
 use super::job::{self, Begun, Members};
 use super::library::{self, Handle, Library};
 use super::meet::SIEVING;
@@ -309,8 +309,9 @@ impl Seat {
         self.is_unsieved.load(Relaxed) == 1
     }
 
-    /// Before an independent call: waits where others may still be at what this process must not overtake. An aggregator may write later what it was given in a
-    /// collective call, and that MPI has calls of one kind see what those of the other kind did before, as they would if all were collective. False where they cannot, any of them.
+    /// Before an independent call: waits where others may still be at what this process must not overtake. An aggregator may write later what it was given
+    /// in a collective call, and that MPI has calls of one kind see what those of the other kind did before, as they would if all were collective. False
+    /// where they cannot, any of them.
     fn meet(&self, library: &Library, post: &Post, operation: Operation) -> bool {
         let mine = independent_bit(operation);
         if self.going_on.load(Relaxed) & !mine == 0 {

@@ -135,7 +135,7 @@ def run(
     limits: MoverOptions,
     library: LibraryOptions,
 ) -> None:
-    """Run CMD and its children on a store, traced, with its MPI-IO tuned, or all of these."""
+    """Run CMD and its children on a store, traced or tuned."""
     trace, layers = traced.trace, traced.layers
     library.check()
     if store is None and trace is None and not library.engine:
