@@ -3,6 +3,7 @@
  *
  *   mpi added FILE    ns that the hook adds to a MPI_File_write_at of no bytes, by no view and by a strided one, and to a MPI_File_write: a call of no
  *                     bytes is the shortest there is, so that what is added stands out
+ *   mpi decided FILE  ns that a MPI_File_write_at_all of no bytes takes beyond MPI's own MPI_File_write_at: where processes decide to make it so
  *   mpi small FILE    ns of a cached MPI_File_write_at of 4 KiB */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -71,6 +72,13 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "small")) {
         for (int i = 0; i < BATCHES; i++) hooked[i] = at(MPI_File_write_at, file, BLOCK);
         printf("{\"small_ns\": %.1f}\n", median(hooked));
+    } else if (!strcmp(argv[1], "decided")) {
+        for (int i = 0; i < BATCHES; i++) {
+            direct[i] = at(own_at, file, 0);
+            hooked[i] = at(MPI_File_write_at_all, file, 0);
+        }
+        double base = median(direct);
+        printf("{\"decided_ns\": %.1f, \"direct_ns\": %.1f}\n", median(hooked) - base, base);
     } else {
         double added[3], base[3];
         MPI_Datatype spread;

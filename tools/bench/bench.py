@@ -20,6 +20,7 @@ from pathlib import Path
 from bench_best import at_scale
 from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
 from bench_copies import copies
+from bench_engine import deciding
 from bench_fuse import passthrough
 from bench_import import importing
 from bench_metadata import metadata
@@ -167,6 +168,7 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         emulated(scratch, 1000, 0.01, effort),
         emulated(scratch, 5000, 0.02, effort),
         *recording(scratch, effort),
+        *deciding(scratch, effort),
         *copies(scratch, effort),
         *moves(scratch, effort),
         *planning(scratch, effort),

@@ -58,7 +58,7 @@ DIFFERENCES = {
     "runtime.pread_4k_managed_added_ns", "runtime.pread_4k_unmanaged_added_ns", "runtime.startup_ms",
     "trace.mpi_idle_added_ns", "trace.mpi_record_added_ns", "trace.mpi_strided_added_ns",
     "trace.mpi_pointer_added_ns", "trace.mpi_small_overhead", "trace.mpi_job_overhead", "replica.nohit_added_ns",
-    "replica.hit_added_ns",
+    "engine.added_ns_per_call", "engine.decided_added_ns", "replica.hit_added_ns",
 }  # fmt: skip
 
 

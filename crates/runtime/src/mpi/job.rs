@@ -190,11 +190,12 @@ fn starter() -> Option<u64> {
         let stat = Stat::parse(sys::read_file(path.as_c_str()?, &mut text).ok()?)?;
         let is_shell = place == 0 || SHELLS.contains(&stat.name);
         let is_hydra = HYDRA.contains(&stat.name);
-        if !is_shell && (is_next && !is_hydra || !is_next && stat.name == SLURM) {
+        let is_shared = [&b"sshd"[..], b"systemd"].iter().any(|name| stat.name.starts_with(name));
+        if !is_shell && !is_shared && (is_next && !is_hydra || !is_next && stat.name == SLURM) {
             return Some(hash([&pid.to_le_bytes(), &stat.began.to_le_bytes()]).max(2));
         }
-        // Any other program may have started several jobs.
-        if stat.parent <= 1 || !is_shell && (is_next || !is_hydra) {
+        // Any other program may have started several jobs, as one connection of ssh's or a service manager has.
+        if stat.parent <= 1 || !is_shell && !is_hydra {
             return None;
         }
         is_next |= is_hydra;
