@@ -140,10 +140,14 @@ def test_a_profile_is_followed_and_written_down(tmp_path: Path) -> None:
     before = profile.read_text()
     said = job(tmp_path, "--explain", "--profile", profile, processes=1)
     assert "the profile has it so" not in said.err and profile.read_text() == before
-    # Views with gaps begin collective, and are compared soon.
+    # Views with gaps begin collective, and are compared soon; on a busy machine one process may be done before the other.
     profile.unlink()
-    said = job(tmp_path, "--explain", "--profile", profile)
-    assert "; modes compared " in said.err.splitlines()[1]
+    for _ in range(10):
+        said = job(tmp_path, "--explain", "--profile", profile)
+        if "; modes compared " in said.err.splitlines()[1]:
+            break
+    else:
+        pytest.fail(said.err)
     found = profile_of(profile)["data", "write"]
     assert found["processes"] == 2 and float(str(found["other_costs"])) >= 1
     profile.write_text("{")
