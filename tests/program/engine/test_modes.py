@@ -75,7 +75,7 @@ def test_random_programs_do_the_same(name: str, chance: Callable[[Mpi], Path], t
 def test_what_others_have_just_written_is_read(chance: Callable[[Mpi], Path], slow: Path, tmp_path: Path) -> None:
     """And what an aggregator has been given is not overtaken: one process is late with all that it writes."""
     mpi = MPIS["mpich-wheel"]
-    command = [*mpi.launcher, "-n", "2", chance(mpi), tmp_path / "data", "1", "400" if SOAK else "60"]
+    command = [*mpi.launcher, "-n", "2", chance(mpi), tmp_path / "data", "1", "400" if SOAK else "25"]
     said = stripewise("run", "--engine", "--", *command, env={**os.environ, "LD_PRELOAD": str(slow)})
     assert "ok " in said.out
 
