@@ -91,6 +91,7 @@ def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
         "show",
         "trace",
         "replica",
+        "engine",
     }
     # Which fill is the slowest is a matter of time.
     assert names["swd.smart_updates_per_s"]["fill_percent"] in (30, 65, 85, 90)
