@@ -25,7 +25,7 @@ pub fn concerns(seat: Option<&Seat>, op: u32, bits: u32) -> bool {
         }
 }
 
-/// Whether a call is one of those that are decided on, or changes what is known of them.
+/// Whether a call is one of those that are decided on.
 pub fn is_decided(op: u32, bits: u32) -> bool {
     let moves = op == Op::MpiRead as u32 || op == Op::MpiWrite as u32;
     moves && bits & (flags::COLLECTIVE | flags::NONBLOCKING | flags::SHARED) == flags::COLLECTIVE
@@ -89,25 +89,19 @@ pub unsafe extern "C" fn sw_mpi_viewing(call: *mut Call, filetype: Handle) {
     }
 }
 
-/// After a call that was looked at; `has_request`: that completes it.
+/// After a call that moves bytes and was looked at; `has_request`: that completes it.
 pub fn moved(call: &Call, result: i32, bytes: u64, has_request: bool) {
-    if let Some(seat) = call.seat {
-        seat.set_frame(0);
-        if REFUSED.contains(&super::status::error_class(result))
-            && call.flags() & (flags::COLLECTIVE | flags::NONBLOCKING | flags::SHARED) == flags::COLLECTIVE
-        {
-            seat.take_back(operation_of(call));
-            return;
-        }
-    }
-    if let Some(seat) = call.seat.filter(|_| call.flags() & flags::COLLECTIVE != 0) {
+    let Some(seat) = call.seat.filter(|_| call.flags() & flags::COLLECTIVE != 0) else { return };
+    if !is_decided(u32::from(call.what as u16), call.flags()) {
         // By the shared pointer, or split, or with a request.
-        if call.flags() & (flags::SHARED | flags::NONBLOCKING) != 0 {
-            seat.joined(has_request);
-        }
+        seat.joined(has_request);
+        return;
     }
-    if let Some(seat) = call.seat.filter(|_| call.flags() & (flags::COLLECTIVE | flags::NONBLOCKING | flags::SHARED) == flags::COLLECTIVE) {
-        let at = (call.flags() & flags::IMPLICIT_OFFSET == 0).then_some(call.given);
-        seat.end(operation_of(call), at, bytes, now_ticks().saturating_sub(call.start));
+    seat.set_frame(0);
+    if REFUSED.contains(&super::status::error_class(result)) {
+        seat.take_back(operation_of(call));
+        return;
     }
+    let at = (call.flags() & flags::IMPLICIT_OFFSET == 0).then_some(call.given);
+    seat.end(operation_of(call), at, bytes, now_ticks().saturating_sub(call.start));
 }
