@@ -27,7 +27,7 @@ use crate::base::lock::Lock;
 use crate::base::locks;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::store::part::{self, At, Held};
+use crate::store::part::{self, At, Directory, Held, Umask};
 use crate::store::{self, Attached};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -58,6 +58,15 @@ pub struct New {
     /// What its head is.
     pub head: libc::stat,
     pub layout: Raw,
+    pub umask: Umask,
+}
+
+/// What is known of a file whose ctl is opened.
+#[derive(Clone, Copy)]
+struct Making {
+    /// It is being made, under this umask.
+    new: Option<Umask>,
+    is_dir_readable: bool,
 }
 
 /// One managed file.
@@ -81,6 +90,8 @@ pub struct File {
     new_until_ns: AtomicU64,
     /// Its creation is not done.
     pub is_being_made: AtomicBool,
+    /// This process has made it, and has known it ever since.
+    made_here: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
     /// Its owner then.
@@ -192,22 +203,23 @@ impl File {
         for word in &self.head {
             word.store(0, Ordering::Relaxed);
         }
-        let (head, layout) = match new {
+        self.made_here.store(new.is_some(), Ordering::Relaxed);
+        let (head, layout, making) = match new {
             None => {
-                let (dir, stat) = part::open_dir_to_lock(self.store()?, self.id())?;
-                fds::make_internal(std::os::fd::IntoRawFd::into_raw_fd(dir), &self.dir_fd, true)?;
-                (self.at()?.checked_head(stat.st_uid)?, None)
+                let Directory { fd, stat, is_readable } = part::open_dir_to_lock(self.store()?, self.id())?;
+                fds::make_internal(fd.keep(), &self.dir_fd, true)?;
+                (self.at()?.checked_head(stat.st_uid)?, None, Making { new: None, is_dir_readable: is_readable })
             }
             Some(new) => {
                 fds::make_internal(new.dir.keep(), &self.dir_fd, true)?;
-                (new.head, Some(new.layout))
+                (new.head, Some(new.layout), Making { new: Some(new.umask), is_dir_readable: true })
             }
         };
         for (word, value) in self.head.iter().zip([head.st_dev, head.st_ino]) {
             word.store(value, Ordering::Relaxed);
         }
         self.note_owner(head.st_uid);
-        let ctl = self.map_ctl(&head, layout.is_some())?;
+        let ctl = self.map_ctl(&head, making)?;
         let is_new = layout.is_some();
         match layout {
             None => self.reload()?,
@@ -221,8 +233,9 @@ impl File {
     }
 
     /// Opens ctl, says by its lock that this process has the file open, and maps it.
-    fn map_ctl(&'static self, head: &libc::stat, is_new: bool) -> Sys<Ctl> {
-        let (fd, writable) = self.open_ctl(&self.at()?, head, is_new)?;
+    fn map_ctl(&'static self, head: &libc::stat, making: Making) -> Sys<Ctl> {
+        let is_new = making.new.is_some();
+        let (fd, writable) = self.open_ctl(&self.at()?, head, making)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && (is_new || sys::fstat(fd)?.st_size < CTL_BYTES as i64) {

@@ -5,7 +5,7 @@ mod record;
 mod shown;
 
 pub use leaving::Leaving;
-pub use record::record_link;
+pub use record::{record_first_link, record_link};
 pub use shown::Shown;
 
 use crate::base::sys::{self, Errno, Sys};

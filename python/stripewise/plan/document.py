@@ -23,6 +23,7 @@ from ..layout import Region, Stripes, parse_regions, target_bytes
 from ..units import OFFSET_BYTES_MAX
 from .made_as import glob_problem
 from .migrations import SECONDS_MAX, Migration, Move, dump_migrations, moved_layout, parse_migrations
+from .mpi_way import MpiWay, parse_way
 from .replicas import PlannedReplicas, dump_replicas, parse_replicas
 
 VERSION = 1
@@ -195,6 +196,8 @@ class Plan:
     leave: bool = False
     #: Copies that `apply` makes beside the layouts.
     replicas: PlannedReplicas | None = None
+    #: How runs that follow it carry out MPI-IO; None: as the program makes it.
+    mpi: MpiWay | None = None
 
     def layout_in_window(self, file: FilePlan | str, window: int) -> tuple[Region, ...]:
         """All regions of a file (or of the file at a path), the last one repeating, as they lie in window `window`.
@@ -247,6 +250,7 @@ def dump_plan(plan: Plan) -> str:
         "policy": plan.policy,
         **({"comment": plan.comment} if plan.comment else {}),
         **({"leave": True} if plan.leave else {}),
+        **({} if plan.mpi is None else {"mpi": plan.mpi.as_json()}),
         "options": dict(plan.options),
         "cluster_digest": plan.cluster_digest,
         "application": {"command": list(plan.command), "processes": plan.processes},
@@ -336,7 +340,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         raise top.error("version", f"= {version} is newer than this program knows ({VERSION})", "upgrade stripewise")
     top.only(
         {"version", "policy", "comment", "leave", "options", "cluster_digest", "application", "windows", "files",
-         "target_bytes", "expected", "migrations", "replicas"}
+         "target_bytes", "expected", "migrations", "replicas", "mpi"}
     )  # fmt: skip
     application = Fields(top.table("application"), source, "application.", PlanError)
     application.only({"command", "processes"})
@@ -368,6 +372,7 @@ def plan_from_json(data: Any, source: Path | str) -> Plan:
         migrations=moves,
         leave=_leave(top),
         replicas=parse_replicas(top, source),
+        mpi=parse_way(top, source),
     )
     if expected.text("layout", "") in ("", layout_digest(files, moves)):
         return made

@@ -134,10 +134,12 @@ def measured(
     said: Mapping[str, Any],
     workload: Workload | None,
     waits: npt.NDArray[np.int64] = NO_WAITS,
+    calls: Mapping[bool, npt.NDArray[np.int64]] | None = None,
 ) -> Measured:
     """The figures of one run from the counters, what the program said, and the trace where there is one.
 
-    `waits` is when the run waited for what it had written (`workload/syncs.py`): I/O as the writes themselves.
+    `waits` is when the run waited for what it had written (`workload/syncs.py`): I/O as the writes themselves. `calls`
+    is when calls that write (True) or read were under way above them: what they exchange and wait for counts, too.
     """
     earlier = {str(row["name"]): row for row in before}
     busy = {}
@@ -151,7 +153,8 @@ def measured(
     for key, write in (("read_mb_s", False), ("write_mb_s", True)):
         rates[key] = _figure(said, key)
         if workload is not None:
-            count, seconds = in_flight_seconds(workload, write, waits if write else NO_WAITS)
+            above = (calls or {}).get(write, NO_WAITS)
+            count, seconds = in_flight_seconds(workload, write, np.concatenate([above, waits]) if write else above)
             seconds_in_trace += seconds
             if rates[key] is None and key not in said and count and seconds > 0:
                 rates[key] = count / seconds / 1e6

@@ -123,6 +123,7 @@ class Repeated:
         """The mean as `tune --json` prints it, with how many runs it is of."""
         return {
             **self.mean.as_json(),
+            "mpi": None if self.plan.mpi is None else self.plan.mpi.as_json(),
             "repeats": len(self.runs),
             "run_seconds": self.run_seconds,
             "io_seconds_each": [run.io_seconds for run in self.runs],

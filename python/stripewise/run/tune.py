@@ -14,7 +14,6 @@ import os
 import re
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ from ..workload.syncs import written_back
 from ..workload.trace import read_trace
 from . import runner
 from .baseline import ground_of, in_room
+from .circle import Circle, Turns
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
@@ -51,51 +51,19 @@ from .shown import Shown
 from .simulated import with_simulation
 from .traces_place import COLLECTED, place_of_traces
 from .tuned import SHORT_S, Tuned, twin_of
+from .ways import carried_out, spans_of_calls, ways_for
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
 #: mean I/O time is known to so much of itself.
 ROUNDS, SURE = (2, 5), 0.05
+#: Ways of MPI-IO whose first run took so many times what the quickest one took are left out.
+FAR_BEHIND = 1.5
 #: Runs whose bytes differ by more than this factor did not do the same work.
 SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
 #: Files that runs left are named up to so many, more of them by their globs.
 LEFT_NAMED = 8
-
-
-@dataclass(frozen=True)
-class Turns:
-    """How runs are repeated: so many rounds (None: until the times are known), and what sets the inputs back before
-    each run but the first."""
-
-    rounds: int | None = None
-    reset: str | None = None
-
-
-@dataclass
-class _Circle:
-    """What one circle knows: where traces go, what the runs were, where the files lay, and whose layout lies there.
-
-    `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
-    have, `always` of those that all runs touch, `there` of those before the first run, `first` the names that renamed
-    files were made with, `known` all names that files were made with, `same` the measured policies whose layouts others
-    propose, too.
-    """
-
-    temporary: Temporary
-    place: Path
-    runs: dict[str, list[Measured]] = field(default_factory=dict)
-    plans: dict[str, Plan] = field(default_factory=dict)
-    before: dict[str, Layout] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
-    made: set[str] = field(default_factory=set)
-    always: set[str] = field(default_factory=set)
-    there: frozenset[str] = frozenset()
-    first: dict[str, str] = field(default_factory=dict)
-    same: dict[str, str] = field(default_factory=dict)
-    applied: str = ""
-    number: int = 0
 
 
 class Tuner:
@@ -133,7 +101,7 @@ class Tuner:
         self.keeps_traces = keep_traces is not None
         policies = [baseline, *(policy for policy in chosen if policy.name != baseline.name)]
         with self._alone(), place_of_traces(keep_traces) as place, self.store.configured() as temporary:
-            return self._tuned(_Circle(temporary, place), policies)
+            return self._tuned(Circle(temporary, place), policies)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -155,7 +123,7 @@ class Tuner:
             held.callback(lambda: end_trial(self.store.root, self.earlier, self.settled))
             yield
 
-    def _tuned(self, circle: _Circle, policies: list[Policy]) -> Tuned:
+    def _tuned(self, circle: Circle, policies: list[Policy]) -> Tuned:
         self._keep_room(circle.temporary)
         circle.ids = {file.spelled: file.id for file in self.store.files()}
         ids = dict(circle.ids)
@@ -185,11 +153,11 @@ class Tuner:
             self._say_left(circle)
             raise
 
-    def _settle(self, circle: _Circle) -> None:
+    def _settle(self, circle: Circle) -> None:
         """Notes the files that lie where somebody wants them from now on."""
         self.settled = {*circle.before, *(file.path for plan in circle.plans.values() for file in plan.files)}
 
-    def _rounds(self, circle: _Circle, policies: list[Policy], workload: Workload) -> Tuned:
+    def _rounds(self, circle: Circle, policies: list[Policy], workload: Workload) -> Tuned:
         """All measured runs, and what comes of them."""
         for number, policy in enumerate(policies):
             asked, plan = workload, without_ids(self._plan(policy, workload))
@@ -203,6 +171,7 @@ class Tuner:
             workload = self._measure(circle, policy.name)
             # The first run may fill files: the baseline is simulated by its measured one.
             circle.plans[policy.name] = self._simulated(plan, asked if number else workload)
+        self._in_ways(circle, policies)
         turn = list(circle.plans)
         # Nothing is learnt of a layout that stands beside itself alone.
         while not (circle.same and len(turn) == 1) and self._goes_on(circle):
@@ -212,10 +181,38 @@ class Tuner:
                 self._measure(circle, name)
         return self._settled(circle, self._measured_so_far(circle))
 
-    def _measured_so_far(self, circle: _Circle) -> list[Repeated]:
+    def _in_ways(self, circle: Circle, policies: list[Policy]) -> None:
+        """One run of each policy's layout in each way of MPI-IO that may matter; a policy plans from what that way asks
+        for. Who is far behind then is not measured again.
+        """
+        if "mpi" not in self.turns.levers:
+            return
+        if not circle.ways:
+            self._remark("the program made no call of MPI-IO on these files that hints change: mpi is no lever")
+        for way in circle.ways or ():
+            baseline = f"{policies[0].name}+{way.name}"
+            circle.plans[baseline] = plan = dataclasses.replace(circle.plans[policies[0].name], mpi=way)
+            workload = self._measure(circle, baseline)
+            circle.plans[baseline] = self._simulated(plan, workload)
+            for policy in policies[1:]:
+                name, plan = f"{policy.name}+{way.name}", without_ids(self._plan(policy, workload))
+                if twin := twin_of(plan, (each for each in circle.plans.values() if each.mpi == way)):
+                    circle.same[name] = f"{twin}+{way.name}"
+                    continue
+                circle.plans[name] = self._simulated(dataclasses.replace(plan, mpi=way), workload)
+                workload = self._measure(circle, name)
+        first = {name: runs[0].io_seconds for name, runs in circle.runs.items()}
+        late = [name for name in first if circle.plans[name].mpi and first[name] > FAR_BEHIND * min(first.values())]
+        for name in late:
+            del circle.plans[name], circle.runs[name]
+        if late:
+            told = ", ".join(f"{name} {time_text(first[name])}" for name in late)
+            self._remark(f"after one run no more was measured of what was far behind: {told}")
+
+    def _measured_so_far(self, circle: Circle) -> list[Repeated]:
         return together(Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items())
 
-    def _goes_on(self, circle: _Circle) -> bool:
+    def _goes_on(self, circle: Circle) -> bool:
         """Whether there is another round."""
         done = self._measured_so_far(circle)
         rounds = len(done[0].runs)
@@ -225,7 +222,7 @@ class Tuner:
             rounds < ROUNDS[1] and any(each.half_width is None or each.half_width > SURE for each in done)
         )
 
-    def _measure(self, circle: _Circle, name: str) -> Workload:
+    def _measure(self, circle: Circle, name: str) -> Workload:
         """One measured run under a layout, which is applied first where another lies there."""
         plan = circle.plans[name]
         if circle.applied != name:
@@ -242,7 +239,7 @@ class Tuner:
         circle.runs.setdefault(name, []).append(row)
         return workload
 
-    def _settled(self, circle: _Circle, layouts: list[Repeated]) -> Tuned:
+    def _settled(self, circle: Circle, layouts: list[Repeated]) -> Tuned:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
         self._tell_cached(circle.number - 1)
         self._tell_other_work()
@@ -286,7 +283,7 @@ class Tuner:
             moved = f"the runs moved from {format_size(least)} to {format_size(most)}"
             self._remark(f"{moved}, so their times tell less of layouts{cure}")
 
-    def _left(self, circle: _Circle) -> Iterator[str]:
+    def _left(self, circle: Circle) -> Iterator[str]:
         """The files that the runs made and left, if any: every run makes its own where their names change."""
         left = [file for file in self.store.files() if file.path and file.spelled not in circle.there]
         if left:
@@ -296,7 +293,7 @@ class Tuner:
             runs = "run 1" if circle.number == 1 else "the runs"
             yield f"{runs} made, and left, {left[0].path}{more}; what is not wanted goes with: {remove}"
 
-    def _together(self, circle: _Circle, paths: Sequence[str]) -> str:
+    def _together(self, circle: Circle, paths: Sequence[str]) -> str:
         """Names of files for a shell: all of them, or where these are many their globs, if those take no other file."""
         if len(paths) > LEFT_NAMED:
             globs = list(self._globs(circle, set(paths)))
@@ -306,17 +303,17 @@ class Tuner:
                 return " ".join(globs)
         return command_line(paths)
 
-    def _say_left(self, circle: _Circle) -> None:
+    def _say_left(self, circle: Circle) -> None:
         """The same where a circle ends early; what ends it is told, not that a store is gone with it."""
         with contextlib.suppress(StripewiseError):
             for told in self._left(circle):
                 self.show.say(told)
 
-    def _globs(self, circle: _Circle, made: set[str]) -> dict[str, str]:
+    def _globs(self, circle: Circle, made: set[str]) -> dict[str, str]:
         """Of files that are made anew, by all names that are known: a run may always make the same ones."""
         return globs_of(made, circle.known | names_beside(made, circle.first), circle.first)
 
-    def _note_names(self, circle: _Circle, workload: Workload, made: Made) -> None:
+    def _note_names(self, circle: Circle, workload: Workload, made: Made) -> None:
         """Which files a run made anew: they have other ids than before, or it began them from nothing."""
         here = {file.path: file.id for file in workload.files if file.id is not None}
         for path, identity in here.items():
@@ -329,7 +326,7 @@ class Tuner:
         circle.ids |= here
         circle.known |= made.names | {circle.first.get(path, path) for path in here}
 
-    def _check_layouts(self, circle: _Circle, plan: Plan) -> None:
+    def _check_layouts(self, circle: Circle, plan: Plan) -> None:
         """Remarks on files that a run made somewhere else than planned: what was measured is not the plan then."""
         there = {file.spelled: file for file in self.store.files()}
         for file in plan.files:
@@ -354,7 +351,7 @@ class Tuner:
         if limited and cluster.hservers and self.store.config.default_layout == "def":
             temporary.default_layout("hservers")
 
-    def _run(self, circle: _Circle, name: str) -> tuple[Workload, Measured]:
+    def _run(self, circle: Circle, name: str) -> tuple[Workload, Measured]:
         circle.number += 1
         first = circle.number == 1
         trace = circle.place / (name if not circle.runs.get(name) else f"{name}-{len(circle.runs[name]) + 1}")
@@ -367,11 +364,14 @@ class Tuner:
 
         if self.turns.reset is not None and not first:
             self._reset()
-        env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command)
+        way = None if first else circle.plans[name].mpi
+        is_tuned = way is not None and way.engine
+        env = runner.environment(os.environ, self.store.root, trace, self.manage, self.command, engine=is_tuned)
         before, read_before = self._clocks(), read_from_devices()
         # Traces that the user keeps tell of it; whether it can be noted does not matter to the circle.
         note_run(trace)
-        ended = runner.run(self.command, env, line)
+        with carried_out(way, env, trace.with_name(f"{trace.name}.hints")):
+            ended = runner.run(self.command, env, line)
         note_run(trace, ended)
         after, read_after = self._clocks(), read_from_devices()
         # A program that catches the signal may end well, or with a status of its own.
@@ -405,7 +405,11 @@ class Tuner:
             self._check_cache(f"run {circle.number} ({name})", workload, read_after - read_before)
         written = {file.path for file in workload.files if file.requests["write"].any()}
         waits = written_back(collected, written | {made.first.get(path, path) for path in written})
-        return workload, measured(name, before, after, ended.seconds, last.value, workload, waits)
+        paths = [file.path for file in workload.files]
+        calls = spans_of_calls(collected, paths) if "mpi" in self.turns.levers else {}
+        if circle.ways is None and not first:
+            circle.ways = ways_for(collected, paths) if "mpi" in self.turns.levers else ()
+        return workload, measured(name, before, after, ended.seconds, last.value, workload, waits, calls)
 
     def _clocks(self) -> list[dict[str, Any]]:
         """The counters of emulated devices, whose time is made here; nobody knows how long others were busy."""
@@ -478,7 +482,7 @@ class Tuner:
         with self.show.working(f"simulating {plan.policy}"):
             return with_simulation(plan, workload, *ground_of(self.store, workload, self.options))
 
-    def _apply(self, circle: _Circle, name: str) -> None:
+    def _apply(self, circle: Circle, name: str) -> None:
         """Lays out the planned files that are there; those that the program makes are laid out when it makes them."""
         plan = circle.plans[name]
         there = {file.path: identity for file in plan.files if (identity := self.store.resolve(file.path)) is not None}

@@ -202,10 +202,9 @@ def read_or_refused_when_mutated(data, plan, place):
 
 @given(st.data())
 def test_a_mutated_plan_is_read_or_refused_in_one_sentence(data):
-    plan = copy.deepcopy(DATA)
-    place = data.draw(
-        st.sampled_from([plan, plan["files"][0], plan["files"][0]["regions"][1], plan["application"], plan["expected"]])
-    )
+    plan = {**copy.deepcopy(DATA), "mpi": {"way": "x", "engine": False, "hints": {"cb_nodes": "1"}}}
+    places = [plan, plan["files"][0], plan["files"][0]["regions"][1], plan["application"], plan["expected"]]
+    place = data.draw(st.sampled_from([*places, plan["mpi"], plan["mpi"]["hints"]]))
     read_or_refused_when_mutated(data, plan, place)
 
 

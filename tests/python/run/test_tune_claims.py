@@ -25,12 +25,13 @@ from stripewise.plan import Expected, FilePlan, Plan, Window, read_plan
 from stripewise.plan.document import RegionPlan
 from stripewise.policy import POLICIES, PlanOptions, Policy
 from stripewise.run import tune as tune_module
+from stripewise.run.circle import Circle, Turns
 from stripewise.run.measure import Measured
 from stripewise.run.put_back import put_back_or_tell, standing, where_back
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
-from stripewise.run.tune import Tuner, Turns, _Circle
+from stripewise.run.tune import Tuner
 from stripewise.run.tuned import Tuned, twin_of
 from stripewise.store.config import Rule
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
@@ -319,7 +320,7 @@ def test_runs_that_do_not_tell_the_mean_well_enough_are_told(rounds: int | None,
 
 def test_all_files_that_runs_left_are_named_or_their_glob_if_it_takes_no_other() -> None:
     tuner = Tuner(cast(Any, None), ["job"], PlanOptions(), [], Turns(), cast(Any, None))
-    circle = _Circle(cast(Any, None), Path("/t"))
+    circle = Circle(cast(Any, None), Path("/t"))
     few, many = ([f"/d/out_{n}.h5" for n in range(count)] for count in (5, 20))
     circle.known = set(many)
     assert tuner._together(circle, few) == " ".join(few)

@@ -2,12 +2,12 @@
 //! nobody reaches bytes past the library who may not reach them through it. A file that is open stays usable when rights change, as a plain
 //! one does: its objects are opened before ([`File::prime`]), and opened wider when a later open is allowed more ([`File::widen`]).
 
-use super::{File, held};
+use super::{File, Making, held};
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use crate::store::Attached;
-use crate::store::part::{self, At};
+use crate::store::part::{self, At, Umask};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
@@ -18,11 +18,11 @@ use stripewise_target::time::{now_ns, sleep_until};
 const READERS_NS: u64 = 200_000_000;
 
 /// Opens ctl, made when it is missing; says whether for writing.
-fn open_ctl(at: &At, head: &libc::stat, is_new: bool) -> Sys<(i32, bool)> {
+fn open_ctl(at: &At, head: &libc::stat, new: Option<Umask>) -> Sys<(i32, bool)> {
     let open = |flags| at.open_ctl(flags, head.st_uid);
-    let there = if is_new { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
+    let there = if new.is_some() { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
     let made = match there {
-        Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
+        Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode), new.unwrap_or(Umask::Unknown)) {
             Err(Errno(libc::EEXIST)) => open(libc::O_RDWR),
             // Root's process makes it for the file's owner.
             Ok(fd) if head.st_uid != sys::geteuid() => {
@@ -50,11 +50,11 @@ pub(super) fn replace(holder: &AtomicI32, wider: i32) {
 
 impl File {
     /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
-    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, is_new: bool) -> Sys<(i32, bool)> {
+    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, making: Making) -> Sys<(i32, bool)> {
         let mut looks = OWNER_LOOKS;
         loop {
-            let (fd, writable) = open_ctl(at, head, is_new)?;
-            if !writable || self.is_dir_readable() || self.read_dir_again().is_ok() {
+            let (fd, writable) = open_ctl(at, head, making.new)?;
+            if !writable || making.is_dir_readable || self.read_dir_again().is_ok() {
                 return Ok((fd, writable));
             }
             sys::close(fd);

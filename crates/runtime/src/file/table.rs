@@ -177,10 +177,12 @@ pub fn release(index: u32) {
         return;
     }
     let left = file.copies.take();
+    let rests = !file.is_unlinked() && file.rest(table.is_some());
+    // Looked at once this process has let go of the file: who has unlinked it until then leaves it to this one.
     if file.is_unlinked() {
         removal::remove_if_last(file);
         close(index as usize, file);
-    } else if table.is_some() && file.rest() {
+    } else if rests {
         set_idle(index as usize, CLOCK.fetch_add(1, Ordering::Relaxed) + 1);
         forget_idle_beyond(IDLE_MAX.min(fds::limit() / DESCRIPTORS_PER_IDLE));
     } else {
@@ -310,6 +312,7 @@ impl File {
             narrow: AtomicBool::new(false),
             new_until_ns: AtomicU64::new(0),
             is_being_made: AtomicBool::new(false),
+            made_here: AtomicBool::new(false),
             foreign: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             user: AtomicU32::new(0),
@@ -339,12 +342,12 @@ impl File {
     }
 
     /// Lets go of what others would notice; false where it is to be closed altogether. One of another user's is: its rights may be taken back meanwhile.
-    fn rest(&'static self) -> bool {
-        let has_maps = self.maps.load(Ordering::Acquire) > 0 || held(&self.pin).is_some();
-        if has_maps || self.is_foreign() || self.ctl().is_none() || self.shares_locks() {
+    fn rest(&'static self, may_rest: bool) -> bool {
+        if self.ctl().is_none() || self.shares_locks() || !self.ctl_fd().is_ok_and(|ctl| locks::give_all_back(ctl).is_ok()) {
             return false;
         }
-        if !self.ctl_fd().is_ok_and(|ctl| locks::give_all_back(ctl).is_ok()) {
+        let has_maps = self.maps.load(Ordering::Acquire) > 0 || held(&self.pin).is_some();
+        if !may_rest || has_maps || self.is_foreign() {
             return false;
         }
         self.drop_objects();

@@ -298,7 +298,7 @@ fn make_reachable(file: &'static File) -> Sys<()> {
     let owner = at.head_stat()?.st_uid;
     for part in [c"layout", c"link"] {
         let (fd, _) = match at.open_part(part, libc::O_RDONLY, owner, u64::MAX) {
-            // Another process is making the file, and has not recorded its name yet.
+            // Another process is making the file, and has not begun to record its name yet.
             Err(Errno(libc::ENOENT)) if part == c"link" => continue,
             opened => opened?,
         };

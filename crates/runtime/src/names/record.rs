@@ -3,27 +3,58 @@
 use super::Managed;
 use crate::base::sys::{self, Errno, Sys};
 use crate::file;
-use crate::store::part::{self, At};
+use crate::store::part::{self, At, Umask};
+use core::ffi::CStr;
 use stripewise_store::names;
 use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 
-/// Records where the name of a file lies: "dev ino path", path absolute; returns what lies there.
-#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
-pub fn record_link(at: &At, path: &FixedPath) -> Sys<Managed> {
+/// What a file's record of its name says of the link that lies at `path`: "dev ino path", path absolute; and what lies there.
+fn record_of(path: &FixedPath) -> Sys<(FixedText<{ PATH_MAX + 64 }>, libc::stat)> {
     let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
-    let mut text = FixedText::<{ PATH_MAX + 64 }>::new();
+    let mut text = FixedText::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
+    Ok((text, st))
+}
+
+/// Makes the record under a name that is free. Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
+fn write_record(at: &At, part: &CStr, text: &[u8], umask: Umask) -> Sys<()> {
+    let fd = at.create_part(part, libc::O_WRONLY, 0o644, umask)?;
+    let wrote = sys::write(fd, text);
+    sys::close(fd);
+    wrote.and_then(|wrote| if wrote == text.len() { Ok(()) } else { Err(Errno(libc::ENOSPC)) }).inspect_err(|_| {
+        let _ = sys::unlinkat(at.dir, part, 0);
+    })
+}
+
+/// Records where the name of a file lies, which has come there by a rename.
+///
+/// # Errors
+/// `ENOENT` where others have moved or replaced it since: whose link lies there now is not this file's.
+#[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
+pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
+    let (text, st) = record_of(path)?;
+    if !Managed::behind_link(at.store, at.id, &st).is_still_at(libc::AT_FDCWD, path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?) {
+        return Err(Errno(libc::ENOENT));
+    }
     let mut temporary = PartName::from_bytes(b"link.");
     temporary.push_id(sys::random_u64());
     let temporary = part::c(&temporary)?;
-    // Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
-    let fd = at.create_part(temporary, libc::O_WRONLY, 0o644)?;
-    let wrote = sys::write(fd, text.as_bytes());
-    sys::close(fd);
-    wrote.and_then(|_| sys::renameat(at.dir, temporary, at.dir, c"link").map(|_| ())).inspect_err(|_| {
+    write_record(at, temporary, text.as_bytes(), Umask::Unknown)?;
+    let placed = sys::renameat(at.dir, temporary, at.dir, c"link").inspect_err(|_| {
         let _ = sys::unlinkat(at.dir, temporary, 0);
-    })?;
-    Ok(Managed::behind_link(at.store, at.id, &st))
+    });
+    placed.map(|_| ())
+}
+
+/// The same of a file that this process is making, under the record's own name at once: as long as it is empty nothing is recorded, and where another
+/// process has renamed the file meanwhile the record that it has made is the newer one, and stays.
+#[inline(never)] // As above.
+pub fn record_first_link(at: &At, path: &FixedPath, umask: Umask) -> Sys<Managed> {
+    let (text, st) = record_of(path)?;
+    match write_record(at, c"link", text.as_bytes(), umask) {
+        Ok(()) | Err(Errno(libc::EEXIST)) => Ok(Managed::behind_link(at.store, at.id, &st)),
+        Err(errno) => Err(errno),
+    }
 }
 
 impl Managed {
@@ -76,7 +107,7 @@ impl Managed {
         let mut text = [0u8; PATH_MAX + 64];
         let text = match at.read_part(c"link", &mut text) {
             // A file that is just being made: its name is there before the record of it.
-            Err(Errno(libc::ENOENT)) => return Ok(true),
+            Ok(&[]) | Err(Errno(libc::ENOENT)) => return Ok(true),
             text => text?,
         };
         let mut numbers = text.split(|c| *c == b' ').map(|word| core::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()));

@@ -8,8 +8,9 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::file::access;
 use crate::file::{self, New, Raw};
 use crate::names as managed;
+use crate::open::COMPANION_FLAGS;
 use crate::open::striping::{self, Asked, Told};
-use crate::store::part::{self, At, Held, Transient};
+use crate::store::part::{self, At, Directory, Held, Stat, Transient, Umask};
 use crate::store::room::Chosen;
 use crate::store::{self, Attached};
 use core::cell::Cell;
@@ -75,22 +76,25 @@ fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
 pub struct Created {
     /// Its place in the table of files, held for the caller.
     pub index: u32,
+    /// Its head, open as the companion of the program's descriptor is.
+    pub companion: Held,
+    umask: Umask,
     /// The mode that head gets once its creator, who may do everything with what it has made, has opened it.
-    late_mode: Option<u32>,
+    pub late_mode: Option<u32>,
 }
 
 impl Created {
     /// The creator has opened it: its mode counts from here on.
     #[inline(never)] // Its path would lie on the stack below every way to open.
-    pub fn opened(&self) -> Sys<()> {
-        let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
+    pub fn opened(index: u32, late_mode: Option<u32>) -> Sys<()> {
+        let (Some(mode), Some(file)) = (late_mode, file::get(index)) else { return Ok(()) };
         sys::chmod(file.at()?.pin_head()?.path(), mode).map(|_| ())
     }
 }
 
 /// Makes the file. `EEXIST`: another process was first.
 #[inline(never)] // As above.
-pub fn create(place: &Place, mode: u32) -> Sys<Created> {
+pub fn create(place: &Place, flags: i32, mode: u32) -> Sys<Created> {
     process::refuse_vfork_child()?;
     let store = place.store;
     let files = store.files_dir()?;
@@ -106,8 +110,8 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     let dir = open_new_dir(store, id).inspect_err(|_| {
         let _ = part::c(&names::id_name(id)).and_then(|name| sys::unlinkat(files, name, libc::AT_REMOVEDIR));
     })?;
-    let created = begin(place, id, dir, mode)?;
-    let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at));
+    let created = begin(place, id, dir, (flags, mode))?;
+    let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at, created.umask));
     named.inspect_err(|_| abandon(created.index))?;
     if let Some(asked) = &place.asked {
         striping::say(store.path(), asked, place.told.get());
@@ -116,15 +120,10 @@ pub fn create(place: &Place, mode: u32) -> Sys<Created> {
 }
 
 /// The directory of a new file, open for reading.
-fn open_new_dir(store: &'static Attached, id: u64) -> Sys<Held> {
-    match part::open_dir_to_lock(store, id) {
-        Ok((dir, _)) => {
-            let dir = Held::new(dir);
-            // A umask may leave its own maker no right to read it.
-            if sys::fcntl(dir.fd(), libc::F_GETFL, 0)? as i32 & libc::O_PATH == 0 { Ok(dir) } else { open_own(&dir) }
-        }
-        Err(errno) => Err(errno),
-    }
+fn open_new_dir(store: &'static Attached, id: u64) -> Sys<Directory> {
+    let dir = part::open_dir_to_lock(store, id)?;
+    // A umask may leave its own maker no right to read it.
+    if dir.is_readable { Ok(dir) } else { open_own(store, id, &dir.fd) }
 }
 
 /// A mover may have found it by now: it goes as a file that is unlinked does, with its last user.
@@ -135,21 +134,21 @@ fn abandon(index: u32) {
     file::release(index);
 }
 
-fn open_own(dir: &Held) -> Sys<Held> {
+fn open_own(store: &'static Attached, id: u64, dir: &Held) -> Sys<Directory> {
     let mut path = ProcPath::from_bytes(b"/proc/self/fd/");
     path.push_decimal(dir.fd() as u64);
     sys::chmod(c(&path)?, Part::Dir.mode(0))?;
-    part::readable_dir(dir.fd())
+    part::open_dir_to_lock(store, id).and_then(|dir| if dir.is_readable { Ok(dir) } else { Err(Errno(libc::EACCES)) })
 }
 
 /// All parts of it but its name.
 #[inline(never)] // As above.
-fn begin(place: &Place, id: u64, dir: Held, mode: u32) -> Sys<Created> {
+fn begin(place: &Place, id: u64, dir: Directory, asked: (i32, u32)) -> Sys<Created> {
     let store = place.store;
-    let at = At { dir: dir.fd(), store, id, head: None };
-    let made = write_layout(&at, place).and_then(|layout| Ok((make_head(place, &at, mode)?, layout)));
-    let (made, layout) = made.inspect_err(|_| undo(store, id))?;
-    let index = match file::acquire_new(store, id, New { dir, head: made.head, layout }) {
+    let at = At { dir: dir.fd.fd(), store, id, head: None };
+    let made = write_layout(&at, place).and_then(|layout| Ok((make_head(place, &at, &dir.stat, asked)?, layout)));
+    let (made, (layout, umask)) = made.inspect_err(|_| undo(store, id))?;
+    let index = match file::acquire_new(store, id, New { dir: dir.fd, head: made.head, layout, umask }) {
         // A verb that goes through the store has it for a moment.
         Err(locks::IN_USE | locks::IN_USE_BY_OTHERS) => file::acquire(store, id),
         acquired => acquired,
@@ -169,7 +168,7 @@ fn begin(place: &Place, id: u64, dir: Held, mode: u32) -> Sys<Created> {
         if made.inherits || made.wanted & 0o600 != 0o600 { access::spread(file) } else { Ok(()) }
     });
     let late_mode = (made.wanted & 0o600 != 0o600).then_some(made.wanted);
-    complete.map(|()| Created { index, late_mode }).inspect_err(|_| {
+    complete.map(|()| Created { index, late_mode, companion: made.fd, umask }).inspect_err(|_| {
         abandon(index);
         undo(store, id);
     })
@@ -177,6 +176,7 @@ fn begin(place: &Place, id: u64, dir: Held, mode: u32) -> Sys<Created> {
 
 /// Head of a new file.
 struct Made {
+    fd: Held,
     head: libc::stat,
     /// The mode that it is to have.
     wanted: u32,
@@ -185,10 +185,10 @@ struct Made {
 }
 
 #[inline(never)] // As above.
-fn make_head(place: &Place, at: &At, mode: u32) -> Sys<Made> {
+fn make_head(place: &Place, at: &At, dir: &Stat, (flags, mode): (i32, u32)) -> Sys<Made> {
     let store = at.store;
     // The umask counts for head, as for any file that the program makes.
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let flags = flags & COMPANION_FLAGS | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOCTTY | libc::O_CLOEXEC;
     let fd = Held::from_raw(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
     let mut head = sys::fstat(fd.fd())?;
     // What a store's owner has his directories pass on (a default ACL, a group) is none of the file's rights.
@@ -206,7 +206,6 @@ fn make_head(place: &Place, at: &At, mode: u32) -> Sys<Made> {
         head = sys::fstat(fd.fd())?;
     }
     let wanted = head.st_mode & 0o7777;
-    let dir = sys::fstat(at.dir)?;
     // Of the group that may write the file.
     if Part::Dir.mode(wanted) != Part::Dir.mode(0) && dir.st_gid != head.st_gid {
         sys::chownat(at.dir, c"", u32::MAX, head.st_gid, libc::AT_EMPTY_PATH)?;
@@ -219,13 +218,13 @@ fn make_head(place: &Place, at: &At, mode: u32) -> Sys<Made> {
         sys::fchmod(fd.fd(), wanted | 0o600)?;
         head = sys::fstat(fd.fd())?;
     }
-    Ok(Made { head, wanted, inherits })
+    Ok(Made { fd, head, wanted, inherits })
 }
 
 #[inline(never)] // As above.
-fn name(place: &Place, at: &At) -> Sys<()> {
+fn name(place: &Place, at: &At, umask: Umask) -> Sys<()> {
     sys::symlinkat(c(&link_text(at.store.path(), at.id))?, libc::AT_FDCWD, c(&place.path)?)?;
-    match managed::record_link(at, &place.path) {
+    match managed::record_first_link(at, &place.path, umask) {
         // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
         Err(Errno(libc::ENOENT)) => Ok(()),
         recorded => recorded.map(|link| link.note_own()),
@@ -239,7 +238,7 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
 }
 
 #[inline(never)] // As above.
-fn write_layout(at: &At, place: &Place) -> Sys<Raw> {
+fn write_layout(at: &At, place: &Place) -> Sys<(Raw, Umask)> {
     let chosen = match &place.asked {
         Some(asked) if asked.striping != Striping::default() => as_asked(at, place, &asked.striping)?,
         _ => at.store.layout_for(place.layout, at.id)?,
@@ -248,8 +247,8 @@ fn write_layout(at: &At, place: &Place) -> Sys<Raw> {
         None => Raw::of_new(chosen.template, at.id, at.store)?,
         Some(spread) => Raw::of_spread(spread, at.id, at.store)?,
     };
-    let fd = Held::from_raw(at.create_part(c"layout", libc::O_WRONLY, 0o644)?);
-    if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok(layout) } else { Err(Errno(libc::ENOSPC)) }
+    let (fd, umask) = at.create_readable_part(c"layout", libc::O_WRONLY)?;
+    if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok((layout, umask)) } else { Err(Errno(libc::ENOSPC)) }
 }
 
 /// The layout of a file that was asked for in some stripes. What somebody has given counts more: he may have measured it.

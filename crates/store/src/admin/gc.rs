@@ -220,9 +220,11 @@ impl Gc<'_> {
         let store = self.store;
         let look = |path: &Path| store.medium.stat(path).doing("look at", path);
         let mut missing = false;
-        for part in ["layout", "head", "link"] {
+        for part in ["layout", "head"] {
             missing |= look(&store.part(id, part))?.is_none();
         }
+        // A record is empty until it is written.
+        missing |= look(&store.part(id, "link"))?.is_none_or(|stat| stat.size == 0);
         if !missing || look(&store.part(id, "head"))?.is_some_and(|s| s.size > 0) {
             return Ok(false);
         }

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +22,7 @@ from ...plan.application import working_directory
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
+from ...run.ways import ROMIO_HINTS
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
 from ...store.kept import pick, prepare, rm_command
@@ -107,10 +108,21 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions, manage: 
         where = f"none of its files is in {printable(str(store.root))}, or where that takes new files"
         say(f"stripewise: the plan kept for {title} is not followed: {where}; to forget it: {forget}")
         return None
-    say(f"stripewise: following the plan kept for {printable(picked.kept.title)}")
+    how = "" if plan.mpi is None else f", MPI-IO by '{plan.mpi.told}'"
+    say(f"stripewise: following the plan kept for {printable(picked.kept.title)}{printable(how)}")
     if why:
         say(f"stripewise: new files get their usual layout: {printable(why)}")
     return Followed(picked.kept, plan, 0 if why else int(picked.kept.digest, 16))
+
+
+def _follow_hints(env: dict[str, str], hints: Path) -> None:
+    """Gives ROMIO the hints of a kept plan, where the user gives it none."""
+    if env.get(ROMIO_HINTS):
+        say(f"stripewise: {ROMIO_HINTS} is set, so the hints of the kept plan ({printable(str(hints))}) are not given")
+    elif not hints.is_file():
+        say(f"stripewise: {printable(str(hints))}: is not there; keep the plan anew ('stripewise store plan add')")
+    else:
+        env[ROMIO_HINTS] = str(hints)
 
 
 def _all_away(store: Store) -> list[str]:
@@ -162,6 +174,8 @@ def run(
         check_no_strangers(opened, read_plan(migrate), migrate, manage or [])
     logs = None if trace is None else trace_directory(trace)
     followed = _followed(opened, command, kept, bool(manage)) if opened and kept.follow and migrate is None else None
+    way = None if followed is None else followed.plan.mpi
+    library = replace(library, engine=library.engine or (way is not None and way.engine))
     env = runner.environment(
         os.environ,
         root,
@@ -173,6 +187,8 @@ def run(
         layers=layers,
         plan=0 if followed is None else followed.number,
     )
+    if opened and followed and way is not None and way.hints:
+        _follow_hints(env, opened.root / followed.kept.hints)
     hints = Hints(env)
     moving: contextlib.AbstractContextManager[MoverBeside] = contextlib.nullcontext(MoverBeside(say))
     if opened and migrate:

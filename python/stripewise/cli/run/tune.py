@@ -20,12 +20,14 @@ from ...layout import Layout
 from ...plan.application import working_directory
 from ...plan.summary import likely_text, model_range
 from ...policy import policies_named, policy_named, refuse_foreign
+from ...run.circle import Turns
 from ...run.collect import trace_directory
 from ...run.measure import ratio
 from ...run.repeats import Repeated
 from ...run.shown import Shown
-from ...run.tune import Tuner, Turns
+from ...run.tune import Tuner
 from ...run.tuned import Tuned, without_files
+from ...run.ways import levers_named
 from ...store import Store, plans, templates
 from ...store.config import KeptPlan
 from ...store.kept import rm_command
@@ -77,6 +79,9 @@ def _print(tuned: Tuned, targets: Sequence[Target]) -> None:
         typer.echo(wrapped(_whole_run(tuned)))
     for note in _notes(tuned, simulated):
         typer.echo(wrapped(f"note: {note}"))
+    for each in tuned.layouts:
+        if each.plan.mpi is not None:
+            typer.echo(wrapped(f"note: {each.policy}: MPI-IO by '{printable(each.plan.mpi.told)}'"))
     if tuned.kept is not None:
         for line in kept_layout(tuned.kept.plan, tuned.anew, {each.name: each.klass for each in targets}):
             typer.echo(line)
@@ -127,14 +132,15 @@ def _notes(tuned: Tuned, simulated: Sequence[str]) -> Iterator[str]:
     expected = fastest.plan.expected
     here_s, def_s = expected.simulated_io_s, expected.simulated_io_def_s
     model = model_range(expected)
-    # Expectations are over def; one without a range is no more exact than the figures of devices are.
-    if first.policy == "def" and found is not None and here_s and def_s and not _meet(found, model):
+    # Expectations are over def, MPI-IO being alike; one without a range is no more exact than the figures of devices.
+    is_expected = first.policy == "def" and fastest.plan.mpi is None
+    if is_expected and found is not None and here_s and def_s and not _meet(found, model):
         yield (
             f"measured, {_between(found)}, and the model, {_range(model)}, do not meet: "
             f"{_beside(fastest, here_s)}, and {_beside(first, def_s)}"
         )
     whole, simulated_whole = ratio(fastest.run_seconds, first.run_seconds), expected.simulated_gain
-    if first.policy == "def" and whole and simulated_whole and not 1 / APART <= whole / simulated_whole <= APART:
+    if is_expected and whole and simulated_whole and not 1 / APART <= whole / simulated_whole <= APART:
         yield (
             f"the whole run was {whole:.2f} times as fast measured and {simulated_whole:.2f} simulated: a simulated "
             "run keeps the time that the traced one spent between its reads and writes (computing, syncs, calls on "
@@ -193,6 +199,8 @@ def _claim(tuned: Tuned) -> str:
         alone = len(tuned.layouts) == 1 and tuned.same
         return f"nothing to compare: {first.policy} alone" if alone else f"{first.policy} was the fastest"
     expected = f"by the model {likely_text(fastest.plan.expected)}"
+    if fastest.plan.mpi is not None:
+        expected += ", both with that way of MPI-IO"
     found = tuned.measured_range
     between = (
         "one run each, so nothing is known of how much it varies"
@@ -253,7 +261,8 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
         instead = "measured, and templates lay new ones out"
         keep_none(store, kept.plan, working_directory(), instead, typer.echo)
         return None
-    if tuned.layouts[0].policy == "def" and not tuned.unsure:
+    # Of the model's promises that is no measure where another way of MPI-IO has its part in it.
+    if tuned.layouts[0].policy == "def" and not tuned.unsure and plan.mpi is None:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
     try:
         found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}", ran_in=working_directory())
@@ -303,6 +312,14 @@ class TuneRequest:
     baseline: Annotated[
         str, typer.Option("--baseline", metavar="POLICY", help="Policy that gains are relative to.")
     ] = "def"
+    levers: Annotated[
+        str,
+        typer.Option(
+            "--levers",
+            metavar="LEVER,...",
+            help="What is looked for: layout, mpi (ways of MPI-IO, with DEF's layout), or layout,mpi: the best pair.",
+        ),
+    ] = "layout"
     manage: ManageOption = None
     trace: Annotated[
         Path | None,
@@ -347,8 +364,9 @@ def tune(
 ) -> None:
     """Trace CMD, plan layouts, measure them, and keep the fastest."""
     options = plan_options(sizes, seed, search)
-    compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
-    if not chosen:
+    levers = levers_named(asked.levers)
+    compared, chosen = policy_named(asked.baseline), policies_named(asked.policy) if "layout" in levers else []
+    if not chosen and "layout" in levers:
         raise UsageError("--policy: no policy given; give one, or several separated by commas")
     refuse_foreign([compared, *chosen], options)
     opened = Store(store)
@@ -361,7 +379,7 @@ def tune(
         out.flush()
 
     show = Shown(say, line, progress)
-    tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset), show)
+    tuner = Tuner(opened, command, options, asked.manage or [], Turns(asked.repeat, asked.reset, levers), show)
     tuned = _with_caveats(tuner.tune(compared, chosen, kept), opened)
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
         _print(tuned, [each for each in opened.config.cluster.targets if each.state != "removed"])

@@ -138,12 +138,13 @@ fn settled(check: &mut Check<'_>, id: u64) -> Result<bool> {
 /// A creation that was killed: no name ever stood, or a part is missing, and no object holds data. Not touched while programs run.
 fn never_finished(check: &mut Check<'_>, id: u64) -> Result<bool> {
     let store = check.store;
-    let there = |part: &str| -> Result<bool> {
+    let look = |part: &str| {
         let path = store.part(id, part);
-        Ok(store.medium.stat(&path).doing("look at", &path)?.is_some())
+        store.medium.stat(&path).doing("look at", &path)
     };
-    let parts = (there("layout")?, there("head")?);
-    if parts == (true, true) && there("link")? {
+    let parts = (look("layout")?.is_some(), look("head")?.is_some());
+    // A record is empty until it is written.
+    if parts == (true, true) && look("link")?.is_some_and(|stat| stat.size > 0) {
         return Ok(false);
     }
     if data_bytes(check, id)? > 0 {

@@ -1,0 +1,92 @@
+"""Ways of MPI-IO: what a plan says of them, which there are for a run's calls, and whose hints count."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stripewise.engine.board import VARIABLE
+from stripewise.errors import PlanError, UsageError
+from stripewise.plan import Plan, dump_plan, plan_from_json, read_plan, write_plan
+from stripewise.plan.mpi_way import MpiWay
+from stripewise.policy import PlanOptions, policy_named
+from stripewise.run.ways import COLLECTIVE, INDEPENDENT, ROMIO_HINTS, carried_out, levers_named
+from support import MIB, cluster, zipf_workload
+
+WAYS = (*COLLECTIVE, *INDEPENDENT)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return policy_named("def").plan(zipf_workload(4, 60), cluster(4, 2, 2 * MIB), PlanOptions(region_bytes=MIB))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_a_plan_keeps_its_way(tmp_path: Path, plan: Plan, way: MpiWay) -> None:
+    write_plan(replace(plan, mpi=way), tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == replace(plan, mpi=way)
+    assert "mpi" not in json.loads(dump_plan(plan))
+
+
+@pytest.mark.parametrize(
+    ("mpi", "said"),
+    [
+        (3, "mpi = 3 is not a table"),
+        ({}, "mpi.engine says nothing"),
+        ({"way": "x", "engine": "yes"}, "mpi.engine is neither true nor false"),
+        ({"way": "x", "engine": True, "hints": {"a": "b"}}, "mpi.engine says nothing, or goes with hints"),
+        ({"way": "x", "hints": {"a b": "c"}}, "mpi.hints.a b"),
+        ({"way": "x", "hints": {"a": "b\nromio_ds_write enable"}}, "cannot be a line of a file of hints"),
+        ({"way": "x", "hints": {"a": "b" * 300}}, "cannot be a line of a file of hints"),
+        ({"way": "x", "hints": {"a": 1}}, "mpi.hints.a = 1 is not a string"),
+        ({"way": "x", "hints": {f"k{number}": "v" for number in range(100)}}, "has more than 64 keys"),
+        ({"engine": True}, "mpi.way"),
+        ({"way": "x", "engine": True, "more": 1}, "mpi.more is not a known key"),
+    ],
+)
+def test_a_bad_way_is_one_sentence_with_file_and_key(plan: Plan, mpi: Any, said: str) -> None:
+    data = {**copy.deepcopy(json.loads(dump_plan(plan))), "mpi": mpi}
+    with pytest.raises(PlanError) as error:
+        plan_from_json(data, "plan.json")
+    assert str(error.value).startswith("plan.json: ") and said in str(error.value) and "; " in str(error.value)
+
+
+def test_no_way_lets_a_process_write_back_what_others_have_written_meanwhile() -> None:
+    apart = [way.hints for way in WAYS if way.hints.get("romio_cb_write") == "disable"]
+    assert apart and all(hints["romio_ds_write"] == "disable" for hints in apart)
+
+
+def test_hints_of_the_user_count_more(tmp_path: Path) -> None:
+    users, place = tmp_path / "users", tmp_path / "hints"
+    users.write_text("cb_buffer_size 123\nromio_cb_read automatic\n")
+    way = MpiWay("x", hints={"romio_cb_read": "enable", "cb_nodes": "2"})
+    env = {ROMIO_HINTS: str(users)}
+    with carried_out(way, env, place):
+        assert env == {ROMIO_HINTS: str(place)}
+    assert place.read_text() == "cb_buffer_size 123\nromio_cb_read automatic\ncb_nodes 2\n"
+    # A file of the user's that is not there has none, as for ROMIO.
+    with carried_out(way, {ROMIO_HINTS: str(tmp_path / "none")}, place):
+        assert place.read_text() == "romio_cb_read enable\ncb_nodes 2\n"
+
+
+def test_the_memory_of_the_engine_lasts_as_long_as_the_run(tmp_path: Path) -> None:
+    env: dict[str, str] = {}
+    with carried_out(MpiWay("engine", engine=True), env, tmp_path / "hints"):
+        memory = Path(env[VARIABLE])
+        assert memory.is_file()
+    assert not memory.exists() and not (tmp_path / "hints").exists()
+    with carried_out(None, env := {"A": "b"}, tmp_path / "hints"):
+        assert env == {"A": "b"}
+
+
+def test_levers_are_those_that_there_are() -> None:
+    assert levers_named("layout,mpi") == levers_named(" mpi , layout ") == {"layout", "mpi"}
+    assert levers_named("mpi") == {"mpi"}
+    for text in ("", ",", "layout,cache", "MPI"):
+        with pytest.raises(UsageError, match=r"--levers: .*; give layout or mpi, or both"):
+            levers_named(text)
