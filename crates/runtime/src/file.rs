@@ -22,6 +22,7 @@ pub use table::{
 
 use self::known::Known;
 use self::lines::Lines;
+use self::rights::OpenCtl;
 use crate::base::guard;
 use crate::base::lock::Lock;
 use crate::base::locks;
@@ -234,11 +235,10 @@ impl File {
 
     /// Opens ctl, says by its lock that this process has the file open, and maps it.
     fn map_ctl(&'static self, head: &libc::stat, making: Making) -> Sys<Ctl> {
-        let is_new = making.new.is_some();
-        let (fd, writable) = self.open_ctl(&self.at()?, head, making)?;
+        let OpenCtl { fd, is_writable: writable, is_whole } = self.open_ctl(&self.at()?, head, making)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
-        if writable && (is_new || sys::fstat(fd)?.st_size < CTL_BYTES as i64) {
+        if writable && !is_whole {
             // A file system that cannot promise blocks gives them as they come; a full one refuses the file.
             match sys::fallocate(fd, 0, 0, CTL_RESERVED_BYTES as u64) {
                 Err(errno @ Errno(libc::ENOSPC | libc::EDQUOT)) => return Err(errno),
@@ -329,7 +329,7 @@ impl File {
         let Some(ctl) = self.ctl() else { return Ok(()) };
         let (flags, prot) = if self.may_write() { (libc::O_RDWR, libc::PROT_READ | libc::PROT_WRITE) } else { (libc::O_RDONLY, libc::PROT_READ) };
         let at = self.at()?;
-        let fd = at.open_ctl(flags, at.head_stat()?.st_uid)?;
+        let (fd, _) = at.open_ctl(flags, at.head_stat()?.st_uid)?;
         let is_present = locks::take(fd, How::Shared, PRESENCE_BYTE).and_then(|taken| if taken { Ok(()) } else { Err(Errno(libc::EAGAIN)) });
         is_present.and_then(|()| sys::remap(ctl.base(), fd, CTL_BYTES, prot)).inspect_err(|_| sys::close(fd))?;
         fds::close_internal(&self.ctl_fd);

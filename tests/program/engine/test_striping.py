@@ -207,3 +207,31 @@ def test_a_call_that_is_left_by_a_jump_asks_for_no_other_file(make_store: Maker,
     subprocess.run(command, check=True, env=mpi.environment())
     stripewise("run", "--store", store.root, "--engine", "--", MPIEXEC, "-n", "1", tmp_path / "jumps", store.data)
     assert [len(stripes_of(store.data / name)) for name in ("after", "again")] == [4, 4]
+
+
+def test_a_new_file_s_stripes_lie_between_the_requests_and_the_regions_that_its_user_tells_of(
+    make_store: Maker,
+) -> None:
+    store = make_store(dirs(3))
+    meant = {
+        "read": ("RS=16KiB RE=1MiB read=90", 512 * KIB),
+        "written": ("RS=16KiB,RE=1MiB,read=10", 64 * KIB),
+        "large": ("RE=64MiB RS=1048576 read=0", 2 * MIB),
+        "small": ("RS=4KiB RE=32KiB read=0", 16 * KIB),
+    }
+    for name, (text, width_bytes) in meant.items():
+        said, cycle = job(store, name, stripewise_intent=text)
+        assert len(cycle) == 3 and {width for _, width in cycle} == {width_bytes}, (name, cycle)
+        assert f"new files have 3 stripe(s) of {width_bytes} bytes, as hints of MPI ask for\n" in said.err
+    # Nothing lies between, or the stripes are said outright.
+    _, cycle = job(store, "none", stripewise_intent="RS=1MiB RE=1MiB read=90")
+    assert {width for _, width in cycle} == {64 * KIB}
+    _, cycle = job(store, "outright", stripewise_intent="RS=16KiB RE=1MiB read=90", striping_unit=32 * KIB)
+    assert {width for _, width in cycle} == {32 * KIB}
+    _, cycle = job(store, "off", engine=False, stripewise_intent="RS=16KiB RE=1MiB read=90")
+    assert {width for _, width in cycle} == {64 * KIB}
+    for number, text in enumerate(("reads", "RS=16KiB RE=1MiB", "x" * 300)):
+        said, cycle = job(store, f"odd{number}", stripewise_intent=text)
+        assert {width for _, width in cycle} == {64 * KIB}
+        assert "stripewise_intent is not as RS=64KiB RE=16MiB read=90, and was ignored" in said.err
+    store.fsck()

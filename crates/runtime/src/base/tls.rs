@@ -30,7 +30,7 @@ pub struct Thread {
     /// Descriptor of a plain file with copies that the MPI-IO call has opened, plus one.
     pub mpi_copied: u64,
     /// What the call that this thread is in asks for of a new file's stripes (`open::striping`).
-    pub striping: [u64; 4],
+    pub striping: [u64; 7],
     /// Number of the replica that has served the read of a managed file that this thread's call is, plus one.
     pub from_copy: u64,
     /// Address of the lock that this thread is just taking or giving back, and its stack there (`lock`).

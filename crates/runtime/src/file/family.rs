@@ -22,7 +22,7 @@ impl File {
     fn may_open_again(&self) -> bool {
         let user = sys::geteuid();
         let Ok(ctl) = self.ctl_fd().and_then(sys::fstat) else { return false };
-        let opens = |at: &At| part::readable_dir(at.dir).is_ok() && at.open_ctl(libc::O_RDWR, ctl.st_uid).map(Held::from_raw).is_ok();
+        let opens = |at: &At| part::readable_dir(at.dir).is_ok() && at.open_ctl(libc::O_RDWR, ctl.st_uid).map(|(fd, _)| Held::from_raw(fd)).is_ok();
         user == 0 || user == ctl.st_uid || self.at().is_ok_and(|at| opens(&at))
     }
 

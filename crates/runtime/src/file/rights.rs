@@ -17,9 +17,17 @@ use stripewise_target::time::{now_ns, sleep_until};
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
 const READERS_NS: u64 = 200_000_000;
 
-/// Opens ctl, made when it is missing; says whether for writing.
-fn open_ctl(at: &At, head: &libc::stat, new: Option<Umask>) -> Sys<(i32, bool)> {
-    let open = |flags| at.open_ctl(flags, head.st_uid);
+/// Ctl, open.
+pub(super) struct OpenCtl {
+    pub fd: i32,
+    pub is_writable: bool,
+    /// It has its length.
+    pub is_whole: bool,
+}
+
+/// Opens ctl, made when it is missing.
+fn open_ctl(at: &At, head: &libc::stat, new: Option<Umask>) -> Sys<OpenCtl> {
+    let open = |flags| at.open_ctl(flags, head.st_uid).map(|(fd, stat)| (fd, stat.st_size >= CTL_BYTES as i64));
     let there = if new.is_some() { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
     let made = match there {
         Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode), new.unwrap_or(Umask::Unknown)) {
@@ -27,15 +35,17 @@ fn open_ctl(at: &At, head: &libc::stat, new: Option<Umask>) -> Sys<(i32, bool)> 
             // Root's process makes it for the file's owner.
             Ok(fd) if head.st_uid != sys::geteuid() => {
                 let given = sys::chownat(fd, c"", head.st_uid, head.st_gid, libc::AT_EMPTY_PATH);
-                given.map(|_| fd).inspect_err(|_| sys::close(fd))
+                given.map(|_| (fd, false)).inspect_err(|_| sys::close(fd))
             }
-            result => result,
+            result => result.map(|fd| (fd, false)),
         },
         result => result,
     };
     match made {
-        Ok(fd) => Ok((fd, true)),
-        Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => Ok((open(libc::O_RDONLY)?, false)),
+        Ok((fd, is_whole)) => Ok(OpenCtl { fd, is_writable: true, is_whole }),
+        Err(Errno(libc::EACCES | libc::EROFS | libc::EPERM)) => {
+            open(libc::O_RDONLY).map(|(fd, is_whole)| OpenCtl { fd, is_writable: false, is_whole })
+        }
         Err(errno) => Err(errno),
     }
 }
@@ -50,14 +60,14 @@ pub(super) fn replace(holder: &AtomicI32, wider: i32) {
 
 impl File {
     /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
-    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, making: Making) -> Sys<(i32, bool)> {
+    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, making: Making) -> Sys<OpenCtl> {
         let mut looks = OWNER_LOOKS;
         loop {
-            let (fd, writable) = open_ctl(at, head, making.new)?;
-            if !writable || making.is_dir_readable || self.read_dir_again().is_ok() {
-                return Ok((fd, writable));
+            let ctl = open_ctl(at, head, making.new)?;
+            if !ctl.is_writable || making.is_dir_readable || self.read_dir_again().is_ok() {
+                return Ok(ctl);
             }
-            sys::close(fd);
+            sys::close(ctl.fd);
             if looks == 0 {
                 log::say(b"who may write this file may not read its directory; run stripewise store fsck --repair", self.part(b"")?.as_bytes());
                 return Err(Errno(libc::EACCES));
@@ -128,7 +138,7 @@ impl File {
     fn widen_ctl(&'static self) -> Sys<()> {
         let ctl = self.ctl().ok_or(Errno(libc::EIO))?;
         let at = self.at()?;
-        let fd = at.open_ctl(libc::O_RDWR, at.head_stat()?.st_uid)?;
+        let (fd, _) = at.open_ctl(libc::O_RDWR, at.head_stat()?.st_uid)?;
         // Not refused: the narrow descriptor has the same lock.
         let present = locks::take(fd, How::Shared, PRESENCE_BYTE).and_then(|_| if self.is_dir_readable() { Ok(()) } else { self.read_dir_again() });
         let mapped = present.and_then(|()| sys::remap(ctl.base(), fd, CTL_BYTES, libc::PROT_READ | libc::PROT_WRITE));

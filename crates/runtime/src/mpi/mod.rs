@@ -11,6 +11,7 @@ mod engine;
 mod files;
 mod functions;
 mod hints;
+mod intent;
 mod job;
 mod library;
 mod meet;
@@ -171,7 +172,7 @@ fn leave() {
         let thread = &mut *tls::thread();
         thread.mpi = 0;
         thread.mpi_muted = 0;
-        thread.striping = [0; 4];
+        thread.striping = [0; 7];
     }
 }
 

@@ -1,9 +1,10 @@
 //! The stripes that a program asks for by MPI's reserved hints (MPI 4.1, section 14.2.8) when it opens a file: where that makes one in a store, it has them.
 
+use super::intent;
 use super::library::{self, Handle, Library};
 use super::opening::without_driver;
 use crate::base::config;
-use crate::open::striping::{self, Asked};
+use crate::open::striping::{self, Asked, Intended};
 use crate::trace;
 use core::ffi::{CStr, c_char};
 use stripewise_layout::Striping;
@@ -12,6 +13,8 @@ use stripewise_layout::Striping;
 const COUNT: &[&CStr] = &[c"striping_factor"];
 const WIDTH: &[&CStr] = &[c"striping_unit"];
 const FIRST: &[&CStr] = &[c"start_iodevice", c"romio_lustre_start_iodevice"];
+/// How the file will be used, of ours.
+const INTENT: &CStr = c"stripewise_intent";
 
 /// Notes what an open asks for, until it ends, in place of what was noted before: by one that was left by a jump, say.
 ///
@@ -32,7 +35,8 @@ pub unsafe extern "C" fn sw_mpi_opening(name: *const c_char, info: Handle) {
     // From 1 on in a Striping.
     let first = number(FIRST).map_or(0, |first| first.saturating_add(1));
     let [count, first] = [count, first].map(|number| number.min(u64::from(u32::MAX)) as u32);
-    striping::ask(name, &Asked { striping: Striping { count, width_bytes, first }, is_odd });
+    let (intended, is_unclear) = intended(library, info);
+    striping::ask(name, &Asked { striping: Striping { count, width_bytes, first }, intended, is_odd, is_unclear });
     trace::set_c_errno(saved);
 }
 
@@ -46,7 +50,18 @@ fn number(library: &Library, info: Handle, key: &CStr, is_odd: &mut bool) -> Opt
     found
 }
 
-fn decimal(text: &[u8]) -> Option<u64> {
+/// How the file will be used, if that is said, and whether what is said is not understood.
+fn intended(library: &Library, info: Handle) -> (Option<Intended>, bool) {
+    if library.value_length(info, INTENT).is_none() {
+        return (None, false);
+    }
+    let mut text = [0; 128];
+    let found = library.value(info, INTENT, &mut text).and_then(intent::parse);
+    (found, found.is_none())
+}
+
+/// A whole number in digits.
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }

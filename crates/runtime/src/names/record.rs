@@ -101,11 +101,12 @@ impl Managed {
 
     #[inline(never)] // Its buffer would lie on the stack below what is done with the file.
     fn is_own_link_at(&self, at: &At) -> Sys<bool> {
-        if ![at.head_stat()?.st_uid, 0, self.store.owner()].contains(&self.owner) {
+        let head = at.head_stat()?.st_uid;
+        if ![head, 0, self.store.owner()].contains(&self.owner) {
             return Ok(false);
         }
         let mut text = [0u8; PATH_MAX + 64];
-        let text = match at.read_part(c"link", &mut text) {
+        let text = match at.read_part_of(c"link", head, &mut text) {
             // A file that is just being made: its name is there before the record of it.
             Ok(&[]) | Err(Errno(libc::ENOENT)) => return Ok(true),
             text => text?,

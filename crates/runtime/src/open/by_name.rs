@@ -176,11 +176,14 @@ fn open_found(found: &names::Managed, flags: i32) -> Sys<i64> {
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
         return Err(Errno(libc::EEXIST));
     }
-    if changes(flags) && found.is_copy()? {
-        crate::base::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
-        return Err(Errno(libc::EROFS));
-    }
-    open::managed::open_managed(found.store, found.id, flags).map(i64::from)
+    open::managed::open_managed_if(found.store, found.id, flags, || {
+        if changes(flags) && found.is_copy()? {
+            crate::base::log::say(b"this link is a copy of a managed file's name and opens read-only", found.head().as_bytes());
+            return Err(Errno(libc::EROFS));
+        }
+        Ok(())
+    })
+    .map(i64::from)
 }
 
 /// A descriptor of a managed file opened anew through /dev/stdin or /proc/self/fd/N: the kernel has opened head itself, whose

@@ -16,7 +16,7 @@ use crate::store::{self, Attached};
 use core::cell::Cell;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
-use stripewise_layout::Striping;
+use stripewise_layout::{Striping, View};
 use stripewise_store::bin::Action;
 use stripewise_store::ctl::FLAG_UNLINKED;
 use stripewise_store::names::{self, glob_matches, link_text};
@@ -240,7 +240,7 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
 #[inline(never)] // As above.
 fn write_layout(at: &At, place: &Place) -> Sys<(Raw, Umask)> {
     let chosen = match &place.asked {
-        Some(asked) if asked.striping != Striping::default() => as_asked(at, place, &asked.striping)?,
+        Some(asked) if asked.is_something() => as_asked(at, place, asked)?,
         _ => at.store.layout_for(place.layout, at.id)?,
     };
     let layout = match &chosen.spread {
@@ -254,11 +254,16 @@ fn write_layout(at: &At, place: &Place) -> Sys<(Raw, Umask)> {
 /// The layout of a file that was asked for in some stripes. What somebody has given counts more: he may have measured it.
 #[cold]
 #[inline(never)] // As above.
-fn as_asked(at: &At, place: &Place, asked: &Striping) -> Sys<Chosen> {
+fn as_asked(at: &At, place: &Place, asked: &Asked) -> Sys<Chosen> {
+    let own = View::parse(place.layout).ok().and_then(|view| view.home().region(0)?.stripes().map(|(_, width_bytes)| width_bytes).max());
+    let striping = asked.stripes(own.unwrap_or(0));
     let told = if place.is_given {
         Told::Given
+    } else if striping == Striping::default() {
+        // What it is meant for asks for no other stripes.
+        Told::Nothing
     } else {
-        match at.store.layout_asked(place.layout, asked, at.id)? {
+        match at.store.layout_asked(place.layout, &striping, at.id)? {
             Ok(spread) => {
                 let width_bytes = spread.stripes().next().map_or(0, |(_, width_bytes)| width_bytes);
                 place.told.set(Told::Got(spread.stripes().count() as u32, width_bytes));

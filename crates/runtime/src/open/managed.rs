@@ -13,12 +13,17 @@ use core::sync::atomic::Ordering;
 
 /// Opens file `id` of `store` as the program asked; returns its descriptor.
 pub fn open_managed(store: &'static Attached, id: u64, flags: i32) -> Sys<i32> {
+    open_managed_if(store, id, flags, || Ok(()))
+}
+
+/// The same where `check`, which has the parts of the file at hand, finds nothing against it.
+pub fn open_managed_if(store: &'static Attached, id: u64, flags: i32, check: impl FnOnce() -> Sys<()>) -> Sys<i32> {
     if flags & libc::O_DIRECTORY != 0 {
         return Err(Errno(libc::ENOTDIR));
     }
     process::refuse_vfork_child()?;
     let index = file::acquire_to_open(store, id)?;
-    let result = open_acquired(index, flags, None);
+    let result = check().and_then(|()| open_acquired(index, flags, None));
     if result.is_err() {
         file::release(index);
     }

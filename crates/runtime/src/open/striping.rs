@@ -4,6 +4,7 @@
 use crate::base::log;
 use crate::base::tls;
 use crate::names;
+use stripewise_engine::{Intent, Regions};
 use stripewise_layout::{NotAsked, Striping};
 use stripewise_target::text::FixedText;
 
@@ -11,8 +12,37 @@ use stripewise_target::text::FixedText;
 #[derive(Clone, Copy)]
 pub struct Asked {
     pub striping: Striping,
+    /// How the file will be used: from that its stripe size follows, where it is not asked for.
+    pub intended: Option<Intended>,
     /// Some hint was no number.
     pub is_odd: bool,
+    /// The one that says how the file will be used was not understood.
+    pub is_unclear: bool,
+}
+
+/// How a file will be used, by its user; bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Intended {
+    pub intent: Intent,
+    pub request: u64,
+    pub region: u64,
+}
+
+impl Asked {
+    /// Whether it asks for any stripes.
+    pub fn is_something(&self) -> bool {
+        self.striping != Striping::default() || self.intended.is_some()
+    }
+
+    /// The stripes, of a file that would else have some of `own_bytes`.
+    pub fn stripes(&self, own_bytes: u64) -> Striping {
+        let meant = self.intended.filter(|_| self.striping.width_bytes == 0);
+        let sizes = meant.and_then(|meant| {
+            let Intended { intent, request, region } = meant;
+            intent.stripe_bytes(Regions { request, region, stripe: own_bytes })
+        });
+        Striping { width_bytes: sizes.unwrap_or(self.striping.width_bytes), ..self.striping }
+    }
 }
 
 /// What became of it.
@@ -29,14 +59,18 @@ pub enum Told {
 /// Asks for them, for a file by this name, until the call of this thread ends, which takes it back.
 pub fn ask(name: &[u8], asked: &Asked) {
     let striping = &asked.striping;
+    let intended = asked.intended.map_or([0; 3], |meant| [if meant.intent == Intent::Read { 1 } else { 2 }, meant.request, meant.region]);
     let words = match names::absolute(libc::AT_FDCWD, name) {
-        Ok(path) if *striping != Striping::default() || asked.is_odd => [
+        Ok(path) if asked.is_something() || asked.is_odd || asked.is_unclear => [
             u64::from(striping.count) | u64::from(striping.first) << 32,
             striping.width_bytes,
             log::hash([path.as_bytes(), &[]]),
-            u64::from(asked.is_odd),
+            u64::from(asked.is_odd) | u64::from(asked.is_unclear) << 1,
+            intended[0],
+            intended[1],
+            intended[2],
         ],
-        _ => [0; 4],
+        _ => [0; 7],
     };
     // SAFETY: this thread's own block.
     unsafe { (*tls::thread()).striping = words };
@@ -45,9 +79,12 @@ pub fn ask(name: &[u8], asked: &Asked) {
 /// What was asked for of the file with this absolute name; none: nothing.
 pub fn asked(path: &[u8]) -> Option<Asked> {
     // SAFETY: this thread's own block.
-    let [numbers, width_bytes, hash, is_odd] = unsafe { (*tls::thread()).striping };
+    let [numbers, width_bytes, hash, odd, intent, request, region] = unsafe { (*tls::thread()).striping };
     let striping = Striping { count: numbers as u32, width_bytes, first: (numbers >> 32) as u32 };
-    (hash != 0 && hash == log::hash([path, &[]])).then_some(Asked { striping, is_odd: is_odd != 0 })
+    let intent = [Intent::Read, Intent::Write].get((intent as usize).wrapping_sub(1)).copied();
+    let intended = intent.map(|intent| Intended { intent, request, region });
+    let asked = Asked { striping, intended, is_odd: odd & 1 != 0, is_unclear: odd & 2 != 0 };
+    (hash != 0 && hash == log::hash([path, &[]])).then_some(asked)
 }
 
 /// Says what became of it, of a file that was made: once for each kind of outcome, by the store.
@@ -57,6 +94,9 @@ pub fn say(store: &[u8], asked: &Asked, told: Told) {
     let mut line = FixedText::<256>::new();
     if asked.is_odd {
         log::say(b"a hint of MPI for the stripes of new files is no whole number, and was ignored", store);
+    }
+    if asked.is_unclear {
+        log::say(b"stripewise_intent is not as RS=64KiB RE=16MiB read=90, and was ignored", store);
     }
     match told {
         Told::Nothing => return,

@@ -358,15 +358,20 @@ impl At {
 
     /// Opens ctl, which is written in place and so must be head's owner's: a file of root's, or of the store's owner, that somebody has moved here from
     /// a directory of his own is none.
-    pub fn open_ctl(&self, flags: i32, head_owner: u32) -> Sys<i32> {
-        let (fd, _) = within::open_file(borrow(self.dir), c"ctl", flags_of(flags | libc::O_NONBLOCK), Expected::of(&[head_owner]))
+    pub fn open_ctl(&self, flags: i32, head_owner: u32) -> Sys<(i32, Stat)> {
+        let (fd, stat) = within::open_file(borrow(self.dir), c"ctl", flags_of(flags | libc::O_NONBLOCK), Expected::of(&[head_owner]))
             .map_err(|refusal| self.refused(c"ctl", refusal))?;
-        Ok(fd.into_raw_fd())
+        Ok((fd.into_raw_fd(), stat))
     }
 
     /// Reads a small part.
     pub fn read_part<'a>(&self, part: &CStr, into: &'a mut [u8]) -> Sys<&'a [u8]> {
-        let (fd, _) = self.open_part(part, libc::O_RDONLY, self.head_stat()?.st_uid, into.len() as u64)?;
+        self.read_part_of(part, self.head_stat()?.st_uid, into)
+    }
+
+    /// The same of a file of `head_owner`.
+    pub fn read_part_of<'a>(&self, part: &CStr, head_owner: u32, into: &'a mut [u8]) -> Sys<&'a [u8]> {
+        let (fd, _) = self.open_part(part, libc::O_RDONLY, head_owner, into.len() as u64)?;
         let result = sys::read(fd, into);
         sys::close(fd);
         into.get(..result?).ok_or(Errno(libc::EINVAL))
@@ -398,7 +403,7 @@ impl At {
     pub fn sync(&self) -> Sys<()> {
         match sync_dir(self.dir) {
             // One who may not write the file may not read the directory: the whole file system then.
-            Err(Errno(libc::EACCES)) => sys::syncfs(Held(self.open_ctl(libc::O_RDONLY, self.head_stat()?.st_uid)?).fd()),
+            Err(Errno(libc::EACCES)) => sys::syncfs(Held(self.open_ctl(libc::O_RDONLY, self.head_stat()?.st_uid)?.0).fd()),
             synced => synced,
         }
     }
