@@ -21,12 +21,12 @@ from typing import Any
 HOME = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(HOME), str(HOME.parent / "tools")]
 
-import numpy as np
 from emulated_bench import MPIEXEC, MPIIO, STRIPEWISE, Device, run
 
 from common import KIB, MIB, arguments, finish, home_of, progress, write_result
 from emulated import interval
 from pictures import draw_lines
+from stripewise.run.repeats import tail
 from stripewise.units import format_size
 
 #: What the command of each mode has beside the program's own.
@@ -120,11 +120,7 @@ def chance(differences: Sequence[float]) -> float:
     free, spread = len(differences) - 1, stdev(differences) / len(differences) ** 0.5
     if spread <= 0:
         return 1.0
-    # With t = sqrt(free) tan(angle) the density is cos(angle) to the power of free - 1.
-    angle = math.atan(fmean(differences) / spread / free**0.5)
-    whole = np.linspace(-math.pi / 2, math.pi / 2, 20_001)
-    above = np.linspace(angle, math.pi / 2, 20_001)
-    return float(np.trapezoid(np.cos(above) ** (free - 1), above) / np.trapezoid(np.cos(whole) ** (free - 1), whole))
+    return tail(free, fmean(differences) / spread)
 
 
 def surely_behind(rows: Sequence[Mapping[str, Any]]) -> list[str]:

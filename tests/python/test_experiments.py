@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -73,8 +75,9 @@ def test_every_experiment_has_its_page_its_result_and_its_picture():
         home = script.parent
         assert (home / "README.md").is_file() and (home / "result.svg").is_file(), home.name
         result = json.loads((home / "result.json").read_text())
-        # What things cost is measured.
-        assert result["rows"] and result["simulated"] != home.name.endswith("-overhead"), home.name
+        # What things cost, and how MPI-IO is carried out, is measured.
+        is_measured = home.name.endswith("-overhead") or home.name == "engine-modes"
+        assert result["rows"] and result["simulated"] != is_measured, home.name
 
 
 def test_best_keeps_its_promises_but_for_the_exceptions_that_are_listed(monkeypatch):
@@ -147,3 +150,27 @@ def test_a_wrong_name_ends_in_one_line_that_lists_the_experiments(words):
 def test_strided_requests_fall_on_the_servers_that_the_paper_counts():
     rows = json.loads((ROOT / "experiments" / "segment-fig01" / "result.json").read_text())["rows"]
     assert [row["servers_used"] for row in rows] == [row["published"]["servers_used"] for row in rows] == [4, 1, 2, 4]
+
+
+def test_modes_are_held_against_the_better_of_two_and_chance_is_told_apart(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    module = runpy.run_path(str(ROOT / "experiments" / "engine-modes" / "run.py"))
+    # Student's t of 2.776 and of 2.132 with 4 degrees of freedom.
+    for mean, part in ((2.776, 0.025), (2.132, 0.05), (0.0, 0.5)):
+        steps = (-1, -0.5, 0, 0.5, 1)
+        values = [mean * statistics.stdev(steps) / 5**0.5 + step for step in steps]
+        assert module["chance"](values) == pytest.approx(part, abs=0.002)
+    seconds = {"independent": 2.0, "collective": 1.0, "by rules": 1.0, "by price": 1.1}
+    runs = {
+        mode: [{"write": base * factor, "read": base * factor} for factor in (1.0, 1.01, 0.99, 1.02, 0.98)]
+        for mode, base in seconds.items()
+    }
+    rows = list(module["rows_of"](module["Point"]("strided", 65536, 8), 32, runs))
+    assert [row["operation"] for row in rows] == ["write", "read"]
+    assert all(row["better"] == "collective" for row in rows)
+    assert all(row["time by price over the better"] == pytest.approx(1.1) for row in rows)
+    assert rows[0]["measured"]["collective"] == pytest.approx(8 * 32 * 65536 / 1e6, rel=1e-3)
+    # By Holm the least of n chances counts n times.
+    told = [dict(rows[0], chance=chance) for chance in (0.01, 0.02, 0.04)]
+    assert len(module["surely_behind"](told)) == 3 and not module["surely_behind"]([dict(told[0], chance=0.06)])
+    assert len(module["surely_behind"]([dict(told[0], chance=0.02) for _ in range(3)])) == 0

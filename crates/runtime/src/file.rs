@@ -28,7 +28,7 @@ use crate::base::lock::Lock;
 use crate::base::locks;
 use crate::base::sys::{self, Errno, Sys};
 use crate::fds::{self, held};
-use crate::store::part::{self, At, Directory, Held, Umask};
+use crate::store::part::{self, At, Directory, Held};
 use crate::store::{self, Attached};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -59,15 +59,6 @@ pub struct New {
     /// What its head is.
     pub head: libc::stat,
     pub layout: Raw,
-    pub umask: Umask,
-}
-
-/// What is known of a file whose ctl is opened.
-#[derive(Clone, Copy)]
-struct Making {
-    /// It is being made, under this umask.
-    new: Option<Umask>,
-    is_dir_readable: bool,
 }
 
 /// One managed file.
@@ -91,8 +82,6 @@ pub struct File {
     new_until_ns: AtomicU64,
     /// Its creation is not done.
     pub is_being_made: AtomicBool,
-    /// This process has made it, and has known it ever since.
-    made_here: AtomicBool,
     /// It belonged to another user when it was opened.
     foreign: AtomicBool,
     /// Its owner then.
@@ -204,24 +193,23 @@ impl File {
         for word in &self.head {
             word.store(0, Ordering::Relaxed);
         }
-        self.made_here.store(new.is_some(), Ordering::Relaxed);
-        let (head, layout, making) = match new {
+        let (head, layout, is_dir_readable) = match new {
             None => {
                 let Directory { fd, stat, is_readable } = part::open_dir_to_lock(self.store()?, self.id())?;
                 fds::make_internal(fd.keep(), &self.dir_fd, true)?;
-                (self.at()?.checked_head(stat.st_uid)?, None, Making { new: None, is_dir_readable: is_readable })
+                (self.at()?.checked_head(stat.st_uid)?, None, is_readable)
             }
             Some(new) => {
                 fds::make_internal(new.dir.keep(), &self.dir_fd, true)?;
-                (new.head, Some(new.layout), Making { new: Some(new.umask), is_dir_readable: true })
+                (new.head, Some(new.layout), true)
             }
         };
         for (word, value) in self.head.iter().zip([head.st_dev, head.st_ino]) {
             word.store(value, Ordering::Relaxed);
         }
         self.note_owner(head.st_uid);
-        let ctl = self.map_ctl(&head, making)?;
         let is_new = layout.is_some();
+        let ctl = self.map_ctl(&head, is_new, is_dir_readable)?;
         match layout {
             None => self.reload()?,
             Some(layout) => self.put_in_force(layout, core::ptr::null_mut())?,
@@ -234,8 +222,8 @@ impl File {
     }
 
     /// Opens ctl, says by its lock that this process has the file open, and maps it.
-    fn map_ctl(&'static self, head: &libc::stat, making: Making) -> Sys<Ctl> {
-        let OpenCtl { fd, is_writable: writable, is_whole } = self.open_ctl(&self.at()?, head, making)?;
+    fn map_ctl(&'static self, head: &libc::stat, is_new: bool, is_dir_readable: bool) -> Sys<Ctl> {
+        let OpenCtl { fd, is_writable: writable, is_whole } = self.open_ctl(&self.at()?, head, is_new, is_dir_readable)?;
         self.ctl_writable.store(writable, Ordering::Relaxed);
         let fd = fds::make_internal(fd, &self.ctl_fd, true)?;
         if writable && !is_whole {

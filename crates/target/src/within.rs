@@ -155,30 +155,12 @@ pub fn open_file(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, expected: Expe
 /// # Errors
 /// The kernel's.
 pub fn create_file(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
-    let fd = create_file_as_is(dir, name, flags, mode)?;
-    give_mode(&fd, mode)?;
-    Ok(fd)
-}
-
-/// Gives a file that has just been made its mode, whatever the umask; tells whether it had it already.
-///
-/// # Errors
-/// The kernel's.
-pub fn give_mode(fd: &OwnedFd, mode: u32) -> Result<bool, Errno> {
+    let fd = fs::openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?;
     // A look costs less than a change, which a journal has to write down.
-    let has_it = fs::fstat(fd)?.st_mode & 0o7777 == mode;
-    if !has_it {
-        fs::fchmod(fd, Mode::from_raw_mode(mode))?;
+    if fs::fstat(&fd)?.st_mode & 0o7777 != mode {
+        fs::fchmod(&fd, Mode::from_raw_mode(mode))?;
     }
-    Ok(has_it)
-}
-
-/// The same with the mode that the umask leaves.
-///
-/// # Errors
-/// The kernel's.
-pub fn create_file_as_is(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
-    fs::openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::from_raw_mode(mode))
+    Ok(fd)
 }
 
 /// Holds a directory `name` (one component) of a directory open, as a place to open its entries from.

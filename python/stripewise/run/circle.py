@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..layout import Layout
 from ..plan import Plan
-from ..plan.mpi_way import MpiWay
 from ..store import Temporary
 from .measure import Measured
+from .ways import Called
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Circle:
     `ids` are those of the files by path, `made` the paths of those that a run made anew or that another run did not
     have, `always` of those that all runs touch, `there` of those before the first run, `first` the names that renamed
     files were made with, `known` all names that files were made with, `same` the measured policies whose layouts others
-    propose, too, `ways` those of MPI-IO that may matter (None: not looked at).
+    propose, too, `called` the calls of MPI-IO of the first measured run (None: there was none yet),
+    `in_force` whether the last run was in the way it was to be, `out` why pairs are measured no more.
     """
 
     temporary: Temporary
@@ -44,6 +45,13 @@ class Circle:
     there: frozenset[str] = frozenset()
     first: dict[str, str] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
-    ways: tuple[MpiWay, ...] | None = None
+    called: Called | None = None
+    in_force: bool = True
+    out: dict[str, str] = field(default_factory=dict)
     applied: str = ""
     number: int = 0
+
+    @property
+    def twins(self) -> dict[str, str]:
+        """Of `same` those whose figures are told."""
+        return {name: twin for name, twin in self.same.items() if twin in self.runs}

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 import resource
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..workload.requests import REQUEST_DTYPE, Workload
+from .ways import Called
 
 #: When nothing was waited for: no rows of (start, end).
 NO_WAITS: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
@@ -126,6 +127,17 @@ def in_flight_seconds(workload: Workload, write: bool, waits: npt.NDArray[np.int
     return int(requests["size"].sum()), float(np.maximum(end - fresh, 0).sum()) / 1e9
 
 
+def moved_bytes(workload: Workload, called: Called) -> int:
+    """That a program asked for: by MPI-IO's calls where it used that, which sieving and joining do not change."""
+    below = without(workload, called.paths).files
+    return sum(called.bytes.values()) + sum(int(file.requests["size"].sum()) for file in below)
+
+
+def without(workload: Workload, paths: Collection[str]) -> Workload:
+    """The requests on all files but these."""
+    return replace(workload, files=tuple(file for file in workload.files if file.path not in paths))
+
+
 def measured(
     policy: str,
     before: Sequence[Mapping[str, Any]],
@@ -134,12 +146,12 @@ def measured(
     said: Mapping[str, Any],
     workload: Workload | None,
     waits: npt.NDArray[np.int64] = NO_WAITS,
-    calls: Mapping[bool, npt.NDArray[np.int64]] | None = None,
+    called: Called | None = None,
 ) -> Measured:
     """The figures of one run from the counters, what the program said, and the trace where there is one.
 
-    `waits` is when the run waited for what it had written (`workload/syncs.py`): I/O as the writes themselves. `calls`
-    is when calls that write (True) or read were under way above them: what they exchange and wait for counts, too.
+    `waits` is when the run waited for what it had written (`workload/syncs.py`): I/O as the writes themselves. With
+    `called` the I/O of files that MPI-IO used is its calls, exchange and waiting with them, not the requests below.
     """
     earlier = {str(row["name"]): row for row in before}
     busy = {}
@@ -150,11 +162,14 @@ def measured(
         )
     rates: dict[str, float | None] = {}
     seconds_in_trace = 0.0
+    called = called or Called()
+    below = None if workload is None else without(workload, called.paths)
     for key, write in (("read_mb_s", False), ("write_mb_s", True)):
         rates[key] = _figure(said, key)
-        if workload is not None:
-            above = (calls or {}).get(write, NO_WAITS)
-            count, seconds = in_flight_seconds(workload, write, np.concatenate([above, waits]) if write else above)
+        if below is not None:
+            above = called.spans.get(write, NO_WAITS)
+            count, seconds = in_flight_seconds(below, write, np.concatenate([above, waits]) if write else above)
+            count += called.bytes.get(write, 0)
             seconds_in_trace += seconds
             if rates[key] is None and key not in said and count and seconds > 0:
                 rates[key] = count / seconds / 1e6

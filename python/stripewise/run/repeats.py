@@ -2,11 +2,13 @@
 
 All intervals are of one method: Student's t of the times' logarithms, whose spread is taken to be the same under all
 layouts that were measured together, for a busy machine disturbs each of them by the same part of its time. So the
-interval of a gain is that of the two times it is made of, and two runs each tell something.
+interval of a gain is that of the two times it is made of, and two runs each tell something. Where several layouts are
+held against one, intervals of gains are wide enough for all of them together: the best of many is ahead by chance.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +20,14 @@ import numpy as np
 from ..plan import Plan
 from .measure import Measured
 
-#: Two-sided 95 % quantiles of Student's t by degrees of freedom, from 1 on.
-T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+#: What may come of chance, in all comparisons with one layout together.
+CHANCE = 0.05
 #: With one run each: layouts that differ by less are taken to be alike.
 ALIKE = 0.05
 #: What is less is taken for this: no time has a logarithm.
 LEAST_S = 1e-9
+#: Where a density is summed.
+POINTS = 4001
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,11 @@ class Spread:
     deviation: float
     free: int
 
-    def half(self, of: float) -> float:
-        """Half of the 95 % interval of a mean whose variance is `of` times that of one run."""
-        return float(_t95(self.free) * self.deviation * math.sqrt(of))
+    def half(self, of: float, among: int = 1) -> float:
+        """Half of the 95 % interval of a mean whose variance is `of` times that of one run; of `among` such intervals
+        together (Bonferroni), where the one that tells most is chosen of them.
+        """
+        return quantile(self.free, CHANCE / among) * self.deviation * math.sqrt(of)
 
 
 def spread_of(layouts: Iterable[Repeated]) -> Spread | None:
@@ -49,10 +55,30 @@ def spread_of(layouts: Iterable[Repeated]) -> Spread | None:
     return Spread(math.sqrt(sum(float(((times - times.mean()) ** 2).sum()) for times in each) / free), free)
 
 
-def together(layouts: Iterable[Repeated]) -> list[Repeated]:
-    """Layouts that were measured together, with the spread of all."""
+def together(layouts: Iterable[Repeated], others: int = 0) -> list[Repeated]:
+    """Layouts that were measured together, with the spread of all; `others` more were, and are out of the race."""
     found = list(layouts)
-    return [replace(each, spread=spread_of(found)) for each in found]
+    return [replace(each, spread=spread_of(found), among=max(1, len(found) + others - 1)) for each in found]
+
+
+def tail(free: int, t: float) -> float:
+    """The part of Student's t, of so many degrees of freedom, above a value."""
+    # With t = sqrt(free) tan(angle) the density is cos(angle) to the power of free - 1.
+    angles = np.linspace(-math.pi / 2, math.pi / 2, POINTS)
+    above = np.linspace(math.atan(t / math.sqrt(free)), math.pi / 2, POINTS)
+    return float(np.trapezoid(np.cos(above) ** (free - 1), above) / np.trapezoid(np.cos(angles) ** (free - 1), angles))
+
+
+@functools.cache
+def quantile(free: int, chance: float) -> float:
+    """The value that Student's t is beyond, on either side, by this chance."""
+    low, high = 0.0, 1.0
+    while tail(free, high) > chance / 2:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(free, middle) > chance / 2 else (low, middle)
+    return high
 
 
 @dataclass(frozen=True)
@@ -62,6 +88,8 @@ class Repeated:
     plan: Plan
     runs: tuple[Measured, ...]
     spread: Spread | None = None
+    #: With how many others it is held against one.
+    among: int = 1
 
     @property
     def policy(self) -> str:
@@ -112,7 +140,7 @@ class Repeated:
 
     def _off(self, of: float, *others: Repeated) -> float | None:
         spread = self.spread or spread_of((self, *others))
-        return None if spread is None else spread.half(of)
+        return None if spread is None else spread.half(of, self.among if others else 1)
 
     def _ahead(self, other: Repeated) -> tuple[float, float | None]:
         """The logarithm of how many times as fast it is, and half the 95 % interval of that; None with one run each."""
@@ -130,10 +158,6 @@ class Repeated:
             "io_seconds_range": self.io_range,
             "half_width": self.half_width,
         }
-
-
-def _t95(free: int) -> float:
-    return T_95[min(free, len(T_95)) - 1]
 
 
 def _mean(runs: Sequence[Measured], figure: Callable[[Measured], float | None]) -> float | None:

@@ -52,6 +52,14 @@ class NotStartedError(StoreError):
         self.status = status
 
 
+class EndedBadlyError(StoreError):
+    """The program ended with a `status` that is not 0."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a program ended: a shell's exit status, the wall-clock seconds it took, and the signal that ended it.

@@ -43,23 +43,23 @@ from .baseline import ground_of, in_room
 from .circle import Circle, Turns
 from .collect import collect_logs, note_run
 from .inputs import changed_inputs
-from .measure import LastObject, Measured, came_from_memory, measured, read_from_devices
+from .measure import LastObject, Measured, came_from_memory, measured, moved_bytes, read_from_devices
 from .put_back import put_back, put_back_or_tell, standing, where_back
 from .recreated import globs_of, names_beside, of_series
+from .remarks import of_memory, of_other_work, of_unsure
 from .repeats import Repeated, together
 from .shown import Shown
 from .simulated import with_simulation
 from .traces_place import COLLECTED, place_of_traces
 from .tuned import SHORT_S, Tuned, twin_of
-from .ways import carried_out, spans_of_calls, ways_for
+from .ways import Called, beside_given, called_in, carried_out, is_in_force
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's
 #: mean I/O time is known to so much of itself.
 ROUNDS, SURE = (2, 5), 0.05
-#: Ways of MPI-IO whose first run took so many times what the quickest one took are left out.
+#: Pairs with another way of MPI-IO that take so many times what the quickest one takes are left out; at once where it
+#: is the third power of it.
 FAR_BEHIND = 1.5
-#: Runs whose bytes differ by more than this factor did not do the same work.
-SAME_WORK = 1.05
 #: The exit status of a program that Ctrl-C ended.
 INTERRUPTED = 130
 #: Files that runs left are named up to so many, more of them by their globs.
@@ -172,7 +172,7 @@ class Tuner:
             # The first run may fill files: the baseline is simulated by its measured one.
             circle.plans[policy.name] = self._simulated(plan, asked if number else workload)
         self._in_ways(circle, policies)
-        turn = list(circle.plans)
+        turn = list(circle.runs)
         # Nothing is learnt of a layout that stands beside itself alone.
         while not (circle.same and len(turn) == 1) and self._goes_on(circle):
             # The other way round each time: what lies there is measured again before it goes.
@@ -182,35 +182,61 @@ class Tuner:
         return self._settled(circle, self._measured_so_far(circle))
 
     def _in_ways(self, circle: Circle, policies: list[Policy]) -> None:
-        """One run of each policy's layout in each way of MPI-IO that may matter; a policy plans from what that way asks
-        for. Who is far behind then is not measured again.
+        """Each policy's layout in each way of MPI-IO that may matter, once; a policy plans from what that way asks for.
+        Who is far behind after a second run is out.
         """
-        if "mpi" not in self.turns.levers:
-            return
-        if not circle.ways:
-            self._remark("the program made no call of MPI-IO on these files that hints change: mpi is no lever")
-        for way in circle.ways or ():
-            baseline = f"{policies[0].name}+{way.name}"
-            circle.plans[baseline] = plan = dataclasses.replace(circle.plans[policies[0].name], mpi=way)
-            workload = self._measure(circle, baseline)
-            circle.plans[baseline] = self._simulated(plan, workload)
-            for policy in policies[1:]:
-                name, plan = f"{policy.name}+{way.name}", without_ids(self._plan(policy, workload))
-                if twin := twin_of(plan, (each for each in circle.plans.values() if each.mpi == way)):
+        ways = circle.called.ways if circle.called else ()
+        if "mpi" in self.turns.levers and not ways:
+            told = "made no call of MPI-IO on these files that hints change, so mpi is no lever"
+            if self.turns.levers == {"mpi"}:
+                raise StoreError(f"{self.command[0]}: {told}; give --levers layout")
+            self._remark(f"the program {told}")
+        if ways:
+            most = len(ways) * len(policies)
+            self.show.say(f"{len(ways)} other ways of MPI-IO may matter: up to {most} more runs, then the rounds")
+        for way in filter(None, (beside_given(way, os.environ) for way in ways)):
+            asked: Workload | None = None
+            for policy in policies:
+                name = f"{policy.name}+{way.name}"
+                plan = circle.plans[policy.name] if asked is None else without_ids(self._plan(policy, asked))
+                there = [each for each in circle.plans.values() if each.mpi == way]
+                if twin := twin_of(plan, there):
                     circle.same[name] = f"{twin}+{way.name}"
                     continue
-                circle.plans[name] = self._simulated(dataclasses.replace(plan, mpi=way), workload)
-                workload = self._measure(circle, name)
-        first = {name: runs[0].io_seconds for name, runs in circle.runs.items()}
-        late = [name for name in first if circle.plans[name].mpi and first[name] > FAR_BEHIND * min(first.values())]
-        for name in late:
-            del circle.plans[name], circle.runs[name]
-        if late:
-            told = ", ".join(f"{name} {time_text(first[name])}" for name in late)
-            self._remark(f"after one run no more was measured of what was far behind: {told}")
+                circle.plans[name] = plan = dataclasses.replace(plan, mpi=way)
+                try:
+                    asked = self._measure(circle, name)
+                except runner.EndedBadlyError as error:
+                    self._leave_out(circle, name, f"the program ended with status {error.status} by '{way.told}'")
+                    break
+                if not circle.in_force:
+                    told = "hints of the program count more, or its MPI knows none of these"
+                    self._leave_out(circle, name, f"was not carried out: {told}")
+                    break
+                circle.plans[name] = self._simulated(plan, asked)
+                if self._is_far_behind(circle, name):
+                    break
+
+    def _is_far_behind(self, circle: Circle, name: str) -> bool:
+        """Whether a pair is out of the race: after two runs, for one may have met a stall, or after one by far."""
+        least = min(run.io_seconds for runs in circle.runs.values() for run in runs)
+        if FAR_BEHIND * least < circle.runs[name][0].io_seconds <= FAR_BEHIND**3 * least:
+            self._measure(circle, name)
+        took = min(run.io_seconds for run in circle.runs[name])
+        if took > FAR_BEHIND * least:
+            self._leave_out(circle, name, f"took {time_text(took)}, the quickest {time_text(least)}")
+            return True
+        return False
+
+    def _leave_out(self, circle: Circle, name: str, why: str) -> None:
+        """Measures a pair no more; its plan stays known, for files lie so."""
+        circle.out[name] = why
+        circle.runs.pop(name, None)
+        self._remark(f"{name} was left out: {why}")
 
     def _measured_so_far(self, circle: Circle) -> list[Repeated]:
-        return together(Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items())
+        found = (Repeated(circle.plans[name], tuple(runs)) for name, runs in circle.runs.items())
+        return together(found, len(circle.out))
 
     def _goes_on(self, circle: Circle) -> bool:
         """Whether there is another round."""
@@ -241,10 +267,13 @@ class Tuner:
 
     def _settled(self, circle: Circle, layouts: list[Repeated]) -> Tuned:
         """Lays the files out to stay: as the fastest layout has them, or as before where none beat the baseline."""
-        self._tell_cached(circle.number - 1)
-        self._tell_other_work()
-        self._tell_unsure(layouts)
-        for told in self._left(circle):
+        remarks = (
+            of_memory(self.cached, circle.number - 1),
+            of_other_work(self.moved, self.turns.reset is not None),
+            None if self.turns.rounds else of_unsure(layouts, ROUNDS[1], SURE),
+            *self._left(circle),
+        )
+        for told in filter(None, remarks):
             self._remark(told)
         baseline = layouts[0]
         fastest = min(layouts, key=lambda each: each.mean.io_seconds)
@@ -256,32 +285,14 @@ class Tuner:
                 self._remark(f"no layout was faster than {baseline.policy} by more than runs differ: {back}")
             self._apply(circle, baseline.policy)
             go_on_unless(put_back(self.store, circle.before, self.show))
-            return Tuned(tuple(layouts), None, tuple(self.remarks), same=circle.same)
+            return Tuned(tuple(layouts), None, tuple(self.remarks), same=circle.twins)
         planned = {file.path: file for file in fastest.plan.files}
         globs = self._globs(circle, circle.made & set(planned))
         anew = {glob: planned[path] for glob, path in globs.items()}
         passing = frozenset(((circle.made | of_series(planned, globs, circle.first)) & set(planned)) - circle.always)
         if circle.applied != fastest.policy:
             self._apply(circle, fastest.policy)
-        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.same, passing)
-
-    def _tell_unsure(self, layouts: Sequence[Repeated]) -> None:
-        """A remark where the most runs that are made without --repeat were not enough."""
-        known = [each.half_width for each in layouts if each.half_width is not None]
-        rounds = len(layouts[0].runs)
-        if self.turns.rounds is None and rounds == ROUNDS[1] and known and max(known) > SURE:
-            self._remark(
-                f"after {rounds} runs of each layout the mean I/O time is known to {max(known):.0%}, not to "
-                f"{SURE:.0%}; --repeat N makes more"
-            )
-
-    def _tell_other_work(self) -> None:
-        """Remarks on runs that moved unlike amounts: inputs that grow from run to run change no byte that was read."""
-        least, most = min(self.moved), max(self.moved)
-        if most > SAME_WORK * least:
-            cure = "; if each goes on where the last one ended, give --reset CMD" if self.turns.reset is None else ""
-            moved = f"the runs moved from {format_size(least)} to {format_size(most)}"
-            self._remark(f"{moved}, so their times tell less of layouts{cure}")
+        return Tuned(tuple(layouts), fastest, tuple(self.remarks), anew, circle.twins, passing)
 
     def _left(self, circle: Circle) -> Iterator[str]:
         """The files that the runs made and left, if any: every run makes its own where their names change."""
@@ -370,7 +381,7 @@ class Tuner:
         before, read_before = self._clocks(), read_from_devices()
         # Traces that the user keeps tell of it; whether it can be noted does not matter to the circle.
         note_run(trace)
-        with carried_out(way, env, trace.with_name(f"{trace.name}.hints")):
+        with carried_out(way, env):
             ended = runner.run(self.command, env, line)
         note_run(trace, ended)
         after, read_after = self._clocks(), read_from_devices()
@@ -382,7 +393,8 @@ class Tuner:
                 if first
                 else "it ended well before: if it needs its inputs set back, give --reset CMD"
             )
-            raise StoreError(f"{self.command[0]}: ended with status {ended.status} in run {circle.number}; {cure}")
+            told = f"{self.command[0]}: ended with status {ended.status} in run {circle.number}; {cure}"
+            raise runner.EndedBadlyError(ended.status, told)
         collected = trace.with_name(trace.name + COLLECTED)
         try:
             with self.show.working("collecting the trace"):
@@ -401,15 +413,16 @@ class Tuner:
         if first:
             self._check_inputs(collected)
         else:
-            self.moved.append(sum(int(file.requests["size"].sum()) for file in workload.files))
             self._check_cache(f"run {circle.number} ({name})", workload, read_after - read_before)
         written = {file.path for file in workload.files if file.requests["write"].any()}
         waits = written_back(collected, written | {made.first.get(path, path) for path in written})
         paths = [file.path for file in workload.files]
-        calls = spans_of_calls(collected, paths) if "mpi" in self.turns.levers else {}
-        if circle.ways is None and not first:
-            circle.ways = ways_for(collected, paths) if "mpi" in self.turns.levers else ()
-        return workload, measured(name, before, after, ended.seconds, last.value, workload, waits, calls)
+        called = called_in(collected, paths) if "mpi" in self.turns.levers else Called()
+        circle.in_force = way is None or is_in_force(way, collected, paths)
+        if not first:
+            circle.called = circle.called or called
+            self.moved.append(moved_bytes(workload, called))
+        return workload, measured(name, before, after, ended.seconds, last.value, workload, waits, called)
 
     def _clocks(self) -> list[dict[str, Any]]:
         """The counters of emulated devices, whose time is made here; nobody knows how long others were busy."""
@@ -445,18 +458,6 @@ class Tuner:
         read = sum(int(file.requests["size"][~file.requests["write"]].sum()) for file in workload.files)
         if came_from_memory(read, from_devices):
             self.cached.append((run, read, from_devices))
-
-    def _tell_cached(self, measured_runs: int) -> None:
-        """One remark on all runs whose reads memory served."""
-        if not self.cached:
-            return
-        runs, read, from_devices = zip(*self.cached, strict=True)
-        which = "all measured runs" if len(runs) == measured_runs > 1 else ", ".join(runs)
-        self._remark(
-            f"{which}: of {format_size(sum(read))} read, {format_size(sum(from_devices))} came from devices, the rest "
-            f"from memory, where no layout is faster than another: read more than memory holds, or drop the page cache "
-            f"before each run (as root: --reset 'sync; echo 3 >/proc/sys/vm/drop_caches')"
-        )
 
     def _ours(self, collected: Path) -> Workload:
         """The workload on files of this store, with their ids and sizes."""

@@ -8,7 +8,9 @@ what a user has in such a file of his own counts more, and so do hints that the 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +19,15 @@ import numpy.typing as npt
 from ..engine.board import VARIABLE, Board
 from ..engine.calls import calls_of
 from ..errors import NoRequestsError, StoreError, UsageError
+from ..findings.mpi_hints import hints_in
 from ..pattern.records import read_records
 from ..plan.mpi_way import MpiWay
+from ..workload.trace import read_meta
 
 #: What `tune` may look for: layouts of files, and ways of MPI-IO.
 LEVERS = ("layout", "mpi")
-#: The file of hints that a user gives.
-ROMIO_HINTS = "ROMIO_HINTS"
+#: The file of hints that a user gives, and the one that a site gives to those who give none (both ROMIO's).
+ROMIO_HINTS, SITES_HINTS = "ROMIO_HINTS", Path("/etc/romio-hints")
 #: Of collective calls, beside the program's own way: decided on while it runs; each process by itself (not sieved: what
 #: others write into gaps meanwhile would be written back as it was); joined by the aggregators that there are (one a
 #: node, unless hints say otherwise); by all processes; and through larger buffers.
@@ -41,6 +45,24 @@ Spans = npt.NDArray[np.int64]
 NO_SPANS: Spans = np.zeros((0, 2), dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class Called:
+    """The calls of MPI-IO on the files of a run: which files had any, and of writes (True) and of reads when calls were
+    under way (rows of start and end, ns), and the bytes that they moved.
+    """
+
+    paths: frozenset[str] = frozenset()
+    spans: Mapping[bool, Spans] = field(default_factory=dict)
+    bytes: Mapping[bool, int] = field(default_factory=dict)
+    #: Whether any were collective, and any not.
+    kinds: frozenset[bool] = frozenset()
+
+    @property
+    def ways(self) -> tuple[MpiWay, ...]:
+        """The ways that may matter to them."""
+        return (*(COLLECTIVE if True in self.kinds else ()), *(INDEPENDENT if False in self.kinds else ()))
+
+
 def levers_named(text: str) -> frozenset[str]:
     """Some of `LEVERS`, separated by commas. Raises UsageError."""
     found = frozenset(word.strip() for word in text.split(",") if word.strip())
@@ -51,54 +73,68 @@ def levers_named(text: str) -> frozenset[str]:
     return found
 
 
-def ways_for(collected: Path, paths: Collection[str]) -> tuple[MpiWay, ...]:
-    """The ways that may matter to a collected run's calls on these files; none where it made none by MPI-IO."""
+def called_in(collected: Path, paths: Collection[str]) -> Called:
+    """The calls of a collected run on these files that hints change."""
     try:
         records = read_records(collected, layer="mpi", only=list(paths))
     except NoRequestsError:
-        return ()
-    kinds = {calls.is_collective for file in records.files for calls in calls_of(file)}
-    return (*(COLLECTIVE if True in kinds else ()), *(INDEPENDENT if False in kinds else ()))
+        return Called()
+    found = [calls for file in records.files for calls in calls_of(file)]
+    spans = {
+        write: np.concatenate(
+            [NO_SPANS, *(np.stack([each.start_ns, each.end_ns], axis=1) for each in found if each.write == write)]
+        )
+        for write in (True, False)
+    }
+    moved = {write: sum(each.bytes for each in found if each.write == write) for write in (True, False)}
+    return Called(frozenset(each.path for each in found), spans, moved, frozenset(each.is_collective for each in found))
 
 
-def spans_of_calls(collected: Path, paths: Collection[str]) -> dict[bool, Spans]:
-    """When calls of MPI-IO on these files were under way, rows of start and end in ns: of writes (True) and reads."""
+def given_hints(env: Mapping[str, str]) -> str:
+    """What a file of hints gives without ours: the user's, else the site's."""
+    place = Path(env[ROMIO_HINTS]) if env.get(ROMIO_HINTS) else SITES_HINTS
     try:
-        records = read_records(collected, layer="mpi", only=list(paths))
-    except NoRequestsError:
-        return {}
-    found: dict[bool, list[Spans]] = {True: [NO_SPANS], False: [NO_SPANS]}
-    for file in records.files:
-        for calls in calls_of(file):
-            found[calls.write].append(np.stack([calls.start_ns, calls.end_ns], axis=1))
-    return {write: np.concatenate(spans) for write, spans in found.items()}
+        return place.read_text(encoding="ascii", errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def beside_given(way: MpiWay, env: Mapping[str, str]) -> MpiWay | None:
+    """What is left of a way beside hints that are given already, which count more; None: nothing."""
+    if way.engine:
+        return way
+    keys = {line.split(" ", 1)[0] for line in given_hints(env).splitlines()}
+    hints = {key: value for key, value in way.hints.items() if key not in keys}
+    return replace(way, hints=hints) if hints else None
+
+
+def is_in_force(way: MpiWay, collected: Path, paths: Collection[str]) -> bool:
+    """Whether a run in this way had any of its hints, by the MPI library's own word: the program's count more, and MPIs
+    that are not ROMIO's kin know none of them. Of the engine `run --engine --explain` tells.
+    """
+    if way.engine:
+        return True
+    told = hints_in(read_meta(collected))
+    files = [told[path].in_force for path in paths if path in told]
+    return not files or any(value in file.get(key, ()) for file in files for key, value in way.hints.items())
 
 
 @contextlib.contextmanager
-def carried_out(way: MpiWay | None, env: MutableMapping[str, str], place: Path) -> Iterator[None]:
-    """While a program runs with `env`, its MPI-IO is in this way; hints are written to `place`. Raises StoreError."""
-    if way is None:
+def carried_out(way: MpiWay | None, env: MutableMapping[str, str]) -> Iterator[None]:
+    """While a program runs with `env`, its MPI-IO is in this way. Raises StoreError."""
+    with contextlib.ExitStack() as held:
+        if way is not None:
+            try:
+                if way.engine:
+                    env[VARIABLE] = str(held.enter_context(Board(policy="price")).path)
+                else:
+                    file = held.enter_context(
+                        tempfile.NamedTemporaryFile("w", prefix="stripewise-hints-", errors="surrogateescape")
+                    )
+                    given = given_hints(env)
+                    file.write(f"{given}{'' if given.endswith(chr(10)) or not given else chr(10)}{way.hints_text}")
+                    file.flush()
+                    env[ROMIO_HINTS] = file.name
+            except OSError as error:
+                raise StoreError(f"MPI-IO by '{way.told}' cannot be: {error}") from error
         yield
-        return
-    try:
-        if not way.engine:
-            place.write_text(_with_users(way, env.get(ROMIO_HINTS)), encoding="ascii", errors="surrogateescape")
-            env[ROMIO_HINTS] = str(place)
-            yield
-            return
-        with Board(policy="price") as board:
-            env[VARIABLE] = str(board.path)
-            yield
-    except OSError as error:
-        raise StoreError(f"MPI-IO by '{way.told}': {error}; leave mpi out of --levers") from error
-
-
-def _with_users(way: MpiWay, users: str | None) -> str:
-    """The way's hints behind those of the user's own file, which count more."""
-    lines: Sequence[str] = ()
-    if users:
-        with contextlib.suppress(OSError):
-            lines = Path(users).read_text(encoding="ascii", errors="surrogateescape").splitlines()
-    keys = {line.split(" ", 1)[0] for line in lines}
-    ours = "".join(f"{key} {value}\n" for key, value in way.hints.items() if key not in keys)
-    return "".join(f"{line}\n" for line in lines) + ours

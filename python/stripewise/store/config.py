@@ -104,11 +104,6 @@ class KeptPlan:
         return f"{PLANS_DIR}/{self.digest}.bin"
 
     @property
-    def hints(self) -> str:
-        """Its hints for ROMIO, where it has any; relative to the store."""
-        return f"{PLANS_DIR}/{self.digest}.hints"
-
-    @property
     def title(self) -> str:
         """For people."""
         where = f" in {self.directory}" if self.directory else ""

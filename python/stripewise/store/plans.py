@@ -47,8 +47,6 @@ def keep(
         others = [each for each in config.plans if each != kept]
         # The plan first: a kill in between leaves one that no table names, and the next change removes it.
         replace_part(config.root, kept.plan, dump_plan(without_ids(plan)), make=True)
-        if plan.mpi is not None and plan.mpi.hints:
-            replace_part(config.root, kept.hints, plan.mpi.hints_text, make=True)
         write_changed(config, replace(config, plans=(*others, kept)))
         _sweep(config, [*others, kept])
         _, why = prepare(read_store(root), kept)
@@ -206,7 +204,7 @@ def suspended(config: StoreConfig, kept: KeptPlan) -> str:
 
 def _sweep(config: StoreConfig, kept: list[KeptPlan]) -> None:
     """Removes the files of plans that are kept no more, and what a kill has left."""
-    wanted = {PurePosixPath(name).name for each in kept for name in (each.plan, each.compiled, each.hints)}
+    wanted = {PurePosixPath(name).name for each in kept for name in (each.plan, each.compiled)}
     with contextlib.suppress(FileNotFoundError), held_place(config.root, f"{PLANS_DIR}/x") as (at, _, _):
         place = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
         try:

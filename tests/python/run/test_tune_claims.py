@@ -28,6 +28,7 @@ from stripewise.run import tune as tune_module
 from stripewise.run.circle import Circle, Turns
 from stripewise.run.measure import Measured
 from stripewise.run.put_back import put_back_or_tell, standing, where_back
+from stripewise.run.remarks import of_memory, of_unsure
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
@@ -245,8 +246,7 @@ def test_a_few_mib_that_came_from_memory_are_told(read: int, from_devices: int, 
     store: Any = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(targets=TARGETS)))
     tuner = Tuner(store, ["job"], PlanOptions(), [], Turns(), Shown(print, print, contextlib.nullcontext))
     tuner._check_cache("run 2 (def)", Workload((FileRequests("/f", requests, read),), 1), from_devices)
-    tuner._tell_cached(1)
-    assert any("the rest from memory" in remark for remark in tuner.remarks) == told
+    assert ("the rest from memory" in (of_memory(tuner.cached, 1) or "")) == told
 
 
 @pytest.mark.parametrize(("baseline", "seconds", "kept"), [("def", 4.0, 4.0), ("psa", 4.0, None), ("def", 0.4, None)])
@@ -310,12 +310,11 @@ def test_where_a_file_leaves_itself_no_room_the_ways_round_are_named(monkeypatch
     assert "(" not in told and "free some space" not in told
 
 
-@pytest.mark.parametrize(("rounds", "is_told"), [(None, True), (5, False)])
-def test_runs_that_do_not_tell_the_mean_well_enough_are_told(rounds: int | None, is_told: bool) -> None:
-    tuner = Tuner(cast(Any, None), ["job"], PlanOptions(), [], Turns(rounds), cast(Any, None))
-    tuner._tell_unsure(together([layout("def", 0.35, 0.6, 0.4, 0.65, 0.5)]))
-    said = r"after 5 runs .* is known to \d+%, not to 5%; --repeat N makes more"
-    assert [bool(re.fullmatch(said, each)) for each in tuner.remarks] == [True] * is_told
+def test_runs_that_do_not_tell_the_mean_well_enough_are_told() -> None:
+    layouts = together([layout("def", 0.35, 0.6, 0.4, 0.65, 0.5)])
+    told = of_unsure(layouts, 5, 0.05)
+    assert told and re.fullmatch(r"after 5 runs .* is known to \d+%, not to 5%; --repeat N makes more", told)
+    assert of_unsure(layouts, 6, 0.05) is None and of_unsure(layouts, 5, 2.0) is None
 
 
 def test_all_files_that_runs_left_are_named_or_their_glob_if_it_takes_no_other() -> None:

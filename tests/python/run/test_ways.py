@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stripewise.engine.board import VARIABLE
@@ -15,7 +16,17 @@ from stripewise.errors import PlanError, UsageError
 from stripewise.plan import Plan, dump_plan, plan_from_json, read_plan, write_plan
 from stripewise.plan.mpi_way import MpiWay
 from stripewise.policy import PlanOptions, policy_named
-from stripewise.run.ways import COLLECTIVE, INDEPENDENT, ROMIO_HINTS, carried_out, levers_named
+from stripewise.run.measure import measured, moved_bytes
+from stripewise.run.ways import (
+    COLLECTIVE,
+    INDEPENDENT,
+    ROMIO_HINTS,
+    Called,
+    beside_given,
+    carried_out,
+    levers_named,
+)
+from stripewise.workload.requests import REQUEST_DTYPE, FileRequests, Workload
 from support import MIB, cluster, zipf_workload
 
 WAYS = (*COLLECTIVE, *INDEPENDENT)
@@ -62,25 +73,29 @@ def test_no_way_lets_a_process_write_back_what_others_have_written_meanwhile() -
 
 
 def test_hints_of_the_user_count_more(tmp_path: Path) -> None:
-    users, place = tmp_path / "users", tmp_path / "hints"
-    users.write_text("cb_buffer_size 123\nromio_cb_read automatic\n")
-    way = MpiWay("x", hints={"romio_cb_read": "enable", "cb_nodes": "2"})
+    users = tmp_path / "users"
+    users.write_text("cb_buffer_size 123\nromio_cb_read automatic")
     env = {ROMIO_HINTS: str(users)}
-    with carried_out(way, env, place):
-        assert env == {ROMIO_HINTS: str(place)}
-    assert place.read_text() == "cb_buffer_size 123\nromio_cb_read automatic\ncb_nodes 2\n"
-    # A file of the user's that is not there has none, as for ROMIO.
-    with carried_out(way, {ROMIO_HINTS: str(tmp_path / "none")}, place):
-        assert place.read_text() == "romio_cb_read enable\ncb_nodes 2\n"
+    way = MpiWay("x", hints={"romio_cb_read": "enable", "cb_nodes": "2"})
+    left = beside_given(way, env)
+    assert left == MpiWay("x", hints={"cb_nodes": "2"})
+    with carried_out(left, env):
+        given = Path(env[ROMIO_HINTS])
+        assert given.read_text() == "cb_buffer_size 123\nromio_cb_read automatic\ncb_nodes 2\n"
+    assert not given.exists()
+    # Nothing is left of it; a file that is not there gives nothing, as for ROMIO.
+    assert beside_given(MpiWay("y", hints={"romio_cb_read": "enable"}), {ROMIO_HINTS: str(users)}) is None
+    assert beside_given(way, {ROMIO_HINTS: str(tmp_path / "none")}) == way
+    assert beside_given(MpiWay("engine", engine=True), {ROMIO_HINTS: str(users)}) is not None
 
 
-def test_the_memory_of_the_engine_lasts_as_long_as_the_run(tmp_path: Path) -> None:
+def test_the_memory_of_the_engine_lasts_as_long_as_the_run() -> None:
     env: dict[str, str] = {}
-    with carried_out(MpiWay("engine", engine=True), env, tmp_path / "hints"):
+    with carried_out(MpiWay("engine", engine=True), env):
         memory = Path(env[VARIABLE])
         assert memory.is_file()
-    assert not memory.exists() and not (tmp_path / "hints").exists()
-    with carried_out(None, env := {"A": "b"}, tmp_path / "hints"):
+    assert not memory.exists()
+    with carried_out(None, env := {"A": "b"}):
         assert env == {"A": "b"}
 
 
@@ -90,3 +105,22 @@ def test_levers_are_those_that_there_are() -> None:
     for text in ("", ",", "layout,cache", "MPI"):
         with pytest.raises(UsageError, match=r"--levers: .*; give layout or mpi, or both"):
             levers_named(text)
+
+
+def test_what_sieved_calls_read_below_counts_once() -> None:
+    """A write call's own reads were counted as reads beside it: ways that sieve less seemed faster than they were."""
+    rows = [(False, 0, 1_000_000_000, 4096), (True, 1_000_000_000, 2_000_000_000, 4096)]
+    requests = np.zeros(2, dtype=REQUEST_DTYPE)
+    for row, (write, start, end, size) in zip(requests, rows, strict=True):
+        row["write"], row["start_ns"], row["end_ns"], row["size"] = write, start, end, size
+    other = requests[:1].copy()
+    other["start_ns"], other["end_ns"] = 5_000_000_000, 6_500_000_000
+    workload = Workload((FileRequests("/f", requests, 8192), FileRequests("/plain", other, 4096)), 1)
+    spans = {True: np.array([[0, 2_000_000_000]]), False: np.zeros((0, 2), dtype=np.int64)}
+    called = Called(frozenset({"/f"}), spans, {True: 1000, False: 0}, frozenset({True}))
+    found = measured("def", [], [], 9.0, {}, workload, called=called)
+    assert found.io_seconds == pytest.approx(2.0 + 1.5)
+    assert found.write_mb_s == pytest.approx(1000 / 2.0 / 1e6) and found.read_mb_s == pytest.approx(4096 / 1.5 / 1e6)
+    # Without them: one second each, and the other file's.
+    assert measured("def", [], [], 9.0, {}, workload).io_seconds == pytest.approx(1.0 + 1.0 + 1.5)
+    assert moved_bytes(workload, called) == 1000 + 4096

@@ -2,12 +2,12 @@
 //! nobody reaches bytes past the library who may not reach them through it. A file that is open stays usable when rights change, as a plain
 //! one does: its objects are opened before ([`File::prime`]), and opened wider when a later open is allowed more ([`File::widen`]).
 
-use super::{File, Making, held};
+use super::{File, held};
 use crate::base::locks;
 use crate::base::log;
 use crate::base::sys::{self, Errno, Sys};
 use crate::store::Attached;
-use crate::store::part::{self, At, Umask};
+use crate::store::part::{self, At};
 use core::sync::atomic::{AtomicI32, Ordering};
 use stripewise_store::ctl::CTL_BYTES;
 use stripewise_store::locks::{How, PRESENCE_BYTE};
@@ -26,11 +26,11 @@ pub(super) struct OpenCtl {
 }
 
 /// Opens ctl, made when it is missing.
-fn open_ctl(at: &At, head: &libc::stat, new: Option<Umask>) -> Sys<OpenCtl> {
+fn open_ctl(at: &At, head: &libc::stat, is_new: bool) -> Sys<OpenCtl> {
     let open = |flags| at.open_ctl(flags, head.st_uid).map(|(fd, stat)| (fd, stat.st_size >= CTL_BYTES as i64));
-    let there = if new.is_some() { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
+    let there = if is_new { Err(Errno(libc::ENOENT)) } else { open(libc::O_RDWR) };
     let made = match there {
-        Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode), new.unwrap_or(Umask::Unknown)) {
+        Err(Errno(libc::ENOENT)) => match at.create_part(c"ctl", libc::O_RDWR, Part::Ctl.mode(head.st_mode)) {
             Err(Errno(libc::EEXIST)) => open(libc::O_RDWR),
             // Root's process makes it for the file's owner.
             Ok(fd) if head.st_uid != sys::geteuid() => {
@@ -60,11 +60,11 @@ pub(super) fn replace(holder: &AtomicI32, wider: i32) {
 
 impl File {
     /// Opens ctl; where that is for writing, the directory is open for reading, to be locked.
-    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, making: Making) -> Sys<OpenCtl> {
+    pub(super) fn open_ctl(&'static self, at: &At, head: &libc::stat, is_new: bool, is_dir_readable: bool) -> Sys<OpenCtl> {
         let mut looks = OWNER_LOOKS;
         loop {
-            let ctl = open_ctl(at, head, making.new)?;
-            if !ctl.is_writable || making.is_dir_readable || self.read_dir_again().is_ok() {
+            let ctl = open_ctl(at, head, is_new)?;
+            if !ctl.is_writable || is_dir_readable || self.read_dir_again().is_ok() {
                 return Ok(ctl);
             }
             sys::close(ctl.fd);

@@ -312,7 +312,6 @@ impl File {
             narrow: AtomicBool::new(false),
             new_until_ns: AtomicU64::new(0),
             is_being_made: AtomicBool::new(false),
-            made_here: AtomicBool::new(false),
             foreign: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             user: AtomicU32::new(0),

@@ -3,22 +3,30 @@
 use super::Managed;
 use crate::base::sys::{self, Errno, Sys};
 use crate::file;
-use crate::store::part::{self, At, Umask};
+use crate::store::part::{self, At};
 use core::ffi::CStr;
 use stripewise_store::names;
 use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 
 /// What a file's record of its name says of the link that lies at `path`: "dev ino path", path absolute; and what lies there.
-fn record_of(path: &FixedPath) -> Sys<(FixedText<{ PATH_MAX + 64 }>, libc::stat)> {
-    let st = sys::stat(path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, libc::AT_SYMLINK_NOFOLLOW)?;
+///
+/// # Errors
+/// `ENOENT` where others have moved or replaced the link since: whose link lies there now is not this file's.
+fn record_of(at: &At, path: &FixedPath) -> Sys<(FixedText<{ PATH_MAX + 64 }>, Managed)> {
+    let c_path = path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let st = sys::stat(c_path, libc::AT_SYMLINK_NOFOLLOW)?;
+    let link = Managed::behind_link(at.store, at.id, &st);
+    if !link.is_still_at(libc::AT_FDCWD, c_path) {
+        return Err(Errno(libc::ENOENT));
+    }
     let mut text = FixedText::new();
     text.push_decimal(st.st_dev).push(b" ").push_decimal(st.st_ino).push(b" ").push(path.as_bytes()).push(b"\n");
-    Ok((text, st))
+    Ok((text, link))
 }
 
 /// Makes the record under a name that is free. Whoever may reach the file must be able to tell its link from a copy, whatever the creator's umask.
-fn write_record(at: &At, part: &CStr, text: &[u8], umask: Umask) -> Sys<()> {
-    let fd = at.create_part(part, libc::O_WRONLY, 0o644, umask)?;
+fn write_record(at: &At, part: &CStr, text: &[u8]) -> Sys<()> {
+    let fd = at.create_part(part, libc::O_WRONLY, 0o644)?;
     let wrote = sys::write(fd, text);
     sys::close(fd);
     wrote.and_then(|wrote| if wrote == text.len() { Ok(()) } else { Err(Errno(libc::ENOSPC)) }).inspect_err(|_| {
@@ -29,17 +37,14 @@ fn write_record(at: &At, part: &CStr, text: &[u8], umask: Umask) -> Sys<()> {
 /// Records where the name of a file lies, which has come there by a rename.
 ///
 /// # Errors
-/// `ENOENT` where others have moved or replaced it since: whose link lies there now is not this file's.
+/// As [`record_of`].
 #[inline(never)] // Threads may have small stacks: what one step needs must not lie below the next.
 pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
-    let (text, st) = record_of(path)?;
-    if !Managed::behind_link(at.store, at.id, &st).is_still_at(libc::AT_FDCWD, path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?) {
-        return Err(Errno(libc::ENOENT));
-    }
+    let (text, _) = record_of(at, path)?;
     let mut temporary = PartName::from_bytes(b"link.");
     temporary.push_id(sys::random_u64());
     let temporary = part::c(&temporary)?;
-    write_record(at, temporary, text.as_bytes(), Umask::Unknown)?;
+    write_record(at, temporary, text.as_bytes())?;
     let placed = sys::renameat(at.dir, temporary, at.dir, c"link").inspect_err(|_| {
         let _ = sys::unlinkat(at.dir, temporary, 0);
     });
@@ -47,12 +52,15 @@ pub fn record_link(at: &At, path: &FixedPath) -> Sys<()> {
 }
 
 /// The same of a file that this process is making, under the record's own name at once: as long as it is empty nothing is recorded, and where another
-/// process has renamed the file meanwhile the record that it has made is the newer one, and stays.
+/// process has renamed the file meanwhile the record that it has made is the newer one, and stays. Returns the link.
+///
+/// # Errors
+/// As [`record_of`].
 #[inline(never)] // As above.
-pub fn record_first_link(at: &At, path: &FixedPath, umask: Umask) -> Sys<Managed> {
-    let (text, st) = record_of(path)?;
-    match write_record(at, c"link", text.as_bytes(), umask) {
-        Ok(()) | Err(Errno(libc::EEXIST)) => Ok(Managed::behind_link(at.store, at.id, &st)),
+pub fn record_first_link(at: &At, path: &FixedPath) -> Sys<Managed> {
+    let (text, link) = record_of(at, path)?;
+    match write_record(at, c"link", text.as_bytes()) {
+        Ok(()) | Err(Errno(libc::EEXIST)) => Ok(link),
         Err(errno) => Err(errno),
     }
 }

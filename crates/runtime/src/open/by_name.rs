@@ -4,7 +4,7 @@
 use crate::base::sys::{self, Errno, Sys};
 use crate::file;
 use crate::names::{self, is_of_a_descriptor};
-use crate::open::create::{self, Created};
+use crate::open::create;
 use crate::open::{self, Kind, of_fd};
 use crate::trace;
 use core::ffi::CStr;
@@ -277,13 +277,13 @@ unsafe fn open_there(dirfd: i32, path: *const c_char, flags: i32) -> Sys<Found> 
 #[inline(never)] // As above.
 fn create_new(dirfd: i32, path: &CStr, flags: i32, mode: u32) -> Sys<Found> {
     let Some(place) = create::place_for(dirfd, path)? else { return Ok(Found::Plain) };
-    match create::create(&place, flags, mode) {
-        Ok(Created { index, late_mode, companion, .. }) => {
-            let fd = open::managed::open_acquired(index, flags & !libc::O_TRUNC, Some(companion)).inspect_err(|_| {
-                let _ = Created::opened(index, late_mode);
-                file::release(index);
+    match create::create(&place, mode) {
+        Ok(created) => {
+            let fd = open::managed::open_acquired(created.index, flags & !libc::O_TRUNC).inspect_err(|_| {
+                let _ = created.opened();
+                file::release(created.index);
             })?;
-            Created::opened(index, late_mode)?;
+            created.opened()?;
             Ok(Found::Created(i64::from(fd)))
         }
         // Another process was first: its file is the one.

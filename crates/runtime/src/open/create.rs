@@ -8,9 +8,8 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::file::access;
 use crate::file::{self, New, Raw};
 use crate::names as managed;
-use crate::open::COMPANION_FLAGS;
 use crate::open::striping::{self, Asked, Told};
-use crate::store::part::{self, At, Directory, Held, Stat, Transient, Umask};
+use crate::store::part::{self, At, Directory, Held, Stat, Transient};
 use crate::store::room::Chosen;
 use crate::store::{self, Attached};
 use core::cell::Cell;
@@ -76,25 +75,22 @@ fn c<const N: usize>(path: &FixedText<N>) -> Sys<&CStr> {
 pub struct Created {
     /// Its place in the table of files, held for the caller.
     pub index: u32,
-    /// Its head, open as the companion of the program's descriptor is.
-    pub companion: Held,
-    umask: Umask,
     /// The mode that head gets once its creator, who may do everything with what it has made, has opened it.
-    pub late_mode: Option<u32>,
+    late_mode: Option<u32>,
 }
 
 impl Created {
     /// The creator has opened it: its mode counts from here on.
     #[inline(never)] // Its path would lie on the stack below every way to open.
-    pub fn opened(index: u32, late_mode: Option<u32>) -> Sys<()> {
-        let (Some(mode), Some(file)) = (late_mode, file::get(index)) else { return Ok(()) };
+    pub fn opened(&self) -> Sys<()> {
+        let (Some(mode), Some(file)) = (self.late_mode, file::get(self.index)) else { return Ok(()) };
         sys::chmod(file.at()?.pin_head()?.path(), mode).map(|_| ())
     }
 }
 
 /// Makes the file. `EEXIST`: another process was first.
 #[inline(never)] // As above.
-pub fn create(place: &Place, flags: i32, mode: u32) -> Sys<Created> {
+pub fn create(place: &Place, mode: u32) -> Sys<Created> {
     process::refuse_vfork_child()?;
     let store = place.store;
     let files = store.files_dir()?;
@@ -110,8 +106,8 @@ pub fn create(place: &Place, flags: i32, mode: u32) -> Sys<Created> {
     let dir = open_new_dir(store, id).inspect_err(|_| {
         let _ = part::c(&names::id_name(id)).and_then(|name| sys::unlinkat(files, name, libc::AT_REMOVEDIR));
     })?;
-    let created = begin(place, id, dir, (flags, mode))?;
-    let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at, created.umask));
+    let created = begin(place, id, dir, mode)?;
+    let named = file::get(created.index).ok_or(Errno(libc::EIO)).and_then(file::File::at).and_then(|at| name(place, &at));
     named.inspect_err(|_| abandon(created.index))?;
     if let Some(asked) = &place.asked {
         striping::say(store.path(), asked, place.told.get());
@@ -143,12 +139,12 @@ fn open_own(store: &'static Attached, id: u64, dir: &Held) -> Sys<Directory> {
 
 /// All parts of it but its name.
 #[inline(never)] // As above.
-fn begin(place: &Place, id: u64, dir: Directory, asked: (i32, u32)) -> Sys<Created> {
+fn begin(place: &Place, id: u64, dir: Directory, mode: u32) -> Sys<Created> {
     let store = place.store;
     let at = At { dir: dir.fd.fd(), store, id, head: None };
-    let made = write_layout(&at, place).and_then(|layout| Ok((make_head(place, &at, &dir.stat, asked)?, layout)));
-    let (made, (layout, umask)) = made.inspect_err(|_| undo(store, id))?;
-    let index = match file::acquire_new(store, id, New { dir: dir.fd, head: made.head, layout, umask }) {
+    let made = write_layout(&at, place).and_then(|layout| Ok((make_head(place, &at, &dir.stat, mode)?, layout)));
+    let (made, layout) = made.inspect_err(|_| undo(store, id))?;
+    let index = match file::acquire_new(store, id, New { dir: dir.fd, head: made.head, layout }) {
         // A verb that goes through the store has it for a moment.
         Err(locks::IN_USE | locks::IN_USE_BY_OTHERS) => file::acquire(store, id),
         acquired => acquired,
@@ -168,7 +164,7 @@ fn begin(place: &Place, id: u64, dir: Directory, asked: (i32, u32)) -> Sys<Creat
         if made.inherits || made.wanted & 0o600 != 0o600 { access::spread(file) } else { Ok(()) }
     });
     let late_mode = (made.wanted & 0o600 != 0o600).then_some(made.wanted);
-    complete.map(|()| Created { index, late_mode, companion: made.fd, umask }).inspect_err(|_| {
+    complete.map(|()| Created { index, late_mode }).inspect_err(|_| {
         abandon(index);
         undo(store, id);
     })
@@ -176,7 +172,6 @@ fn begin(place: &Place, id: u64, dir: Directory, asked: (i32, u32)) -> Sys<Creat
 
 /// Head of a new file.
 struct Made {
-    fd: Held,
     head: libc::stat,
     /// The mode that it is to have.
     wanted: u32,
@@ -185,10 +180,10 @@ struct Made {
 }
 
 #[inline(never)] // As above.
-fn make_head(place: &Place, at: &At, dir: &Stat, (flags, mode): (i32, u32)) -> Sys<Made> {
+fn make_head(place: &Place, at: &At, dir: &Stat, mode: u32) -> Sys<Made> {
     let store = at.store;
     // The umask counts for head, as for any file that the program makes.
-    let flags = flags & COMPANION_FLAGS | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_NOCTTY | libc::O_CLOEXEC;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let fd = Held::from_raw(sys::openat(at.dir, c"head", flags, mode & 0o7777)?);
     let mut head = sys::fstat(fd.fd())?;
     // What a store's owner has his directories pass on (a default ACL, a group) is none of the file's rights.
@@ -218,13 +213,13 @@ fn make_head(place: &Place, at: &At, dir: &Stat, (flags, mode): (i32, u32)) -> S
         sys::fchmod(fd.fd(), wanted | 0o600)?;
         head = sys::fstat(fd.fd())?;
     }
-    Ok(Made { fd, head, wanted, inherits })
+    Ok(Made { head, wanted, inherits })
 }
 
 #[inline(never)] // As above.
-fn name(place: &Place, at: &At, umask: Umask) -> Sys<()> {
+fn name(place: &Place, at: &At) -> Sys<()> {
     sys::symlinkat(c(&link_text(at.store.path(), at.id))?, libc::AT_FDCWD, c(&place.path)?)?;
-    match managed::record_first_link(at, &place.path, umask) {
+    match managed::record_first_link(at, &place.path) {
         // Another process has renamed or removed it already: from the moment of the link on the file is everybody's.
         Err(Errno(libc::ENOENT)) => Ok(()),
         recorded => recorded.map(|link| link.note_own()),
@@ -238,7 +233,7 @@ fn hold_targets(file: &'static file::File) -> Sys<()> {
 }
 
 #[inline(never)] // As above.
-fn write_layout(at: &At, place: &Place) -> Sys<(Raw, Umask)> {
+fn write_layout(at: &At, place: &Place) -> Sys<Raw> {
     let chosen = match &place.asked {
         Some(asked) if asked.is_something() => as_asked(at, place, asked)?,
         _ => at.store.layout_for(place.layout, at.id)?,
@@ -247,8 +242,8 @@ fn write_layout(at: &At, place: &Place) -> Sys<(Raw, Umask)> {
         None => Raw::of_new(chosen.template, at.id, at.store)?,
         Some(spread) => Raw::of_spread(spread, at.id, at.store)?,
     };
-    let (fd, umask) = at.create_readable_part(c"layout", libc::O_WRONLY)?;
-    if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok((layout, umask)) } else { Err(Errno(libc::ENOSPC)) }
+    let fd = Held::from_raw(at.create_part(c"layout", libc::O_WRONLY, 0o644)?);
+    if sys::write(fd.fd(), layout.bytes())? == layout.bytes().len() { Ok(layout) } else { Err(Errno(libc::ENOSPC)) }
 }
 
 /// The layout of a file that was asked for in some stripes. What somebody has given counts more: he may have measured it.

@@ -8,7 +8,6 @@ use crate::fds;
 use crate::file::{self, File};
 use crate::io::size;
 use crate::store::Attached;
-use crate::store::part::Held;
 use core::sync::atomic::Ordering;
 
 /// Opens file `id` of `store` as the program asked; returns its descriptor.
@@ -23,16 +22,15 @@ pub fn open_managed_if(store: &'static Attached, id: u64, flags: i32, check: imp
     }
     process::refuse_vfork_child()?;
     let index = file::acquire_to_open(store, id)?;
-    let result = check().and_then(|()| open_acquired(index, flags, None));
+    let result = check().and_then(|()| open_acquired(index, flags));
     if result.is_err() {
         file::release(index);
     }
     result
 }
 
-/// The same for a file that this caller has acquired; takes the reference over when it succeeds. `head`: of a file that he has just made its head, open as
-/// these flags have the companion.
-pub fn open_acquired(index: u32, flags: i32, head: Option<Held>) -> Sys<i32> {
+/// The same for a file that this caller has acquired; takes the reference over when it succeeds.
+pub fn open_acquired(index: u32, flags: i32) -> Sys<i32> {
     let file = file::get(index).ok_or(Errno(libc::EIO))?;
     let at = file.at()?;
     let (place, open) = claim()?;
@@ -40,9 +38,7 @@ pub fn open_acquired(index: u32, flags: i32, head: Option<Held>) -> Sys<i32> {
         let close_on_exec = flags & libc::O_CLOEXEC != 0;
         let mut path_only = flags & libc::O_PATH != 0;
         if !path_only {
-            if let Some(head) = head {
-                fds::make_internal(head.keep(), &open.companion, close_on_exec)?
-            } else if file.locked.load(Ordering::Relaxed) {
+            if file.locked.load(Ordering::Relaxed) {
                 // Moving it would close a descriptor of head, and with it go all POSIX locks of this process.
                 fds::adopt_internal(at.open_head(flags & (COMPANION_FLAGS | libc::O_CLOEXEC))?, &open.companion)?
             } else {

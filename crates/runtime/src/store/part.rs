@@ -19,17 +19,6 @@ pub const ACL: &CStr = c"system.posix_acl_access";
 
 pub use stripewise_target::within::PartStat as Stat;
 
-/// The mode of parts that all may read.
-pub const READABLE: u32 = 0o644;
-
-/// What is known of the process's umask.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Umask {
-    /// It takes nothing from [`READABLE`]: a part of this mode has just been made here.
-    TakesNothing,
-    Unknown,
-}
-
 /// The kernel's flags as the store's code takes them.
 fn flags_of(flags: i32) -> OpenFlags {
     OpenFlags::from_bits_retain(flags as u32)
@@ -386,17 +375,9 @@ impl At {
         Some(FixedPath::from_bytes(name))
     }
 
-    /// Makes a part that is not there yet, of this mode.
-    pub fn create_part(&self, part: &CStr, flags: i32, mode: u32, umask: Umask) -> Sys<i32> {
-        let make = if mode == READABLE && umask == Umask::TakesNothing { within::create_file_as_is } else { within::create_file };
-        make(borrow(self.dir), part, flags_of(flags), mode).map(IntoRawFd::into_raw_fd).map_err(errno_of)
-    }
-
-    /// The same of the mode [`READABLE`]; tells what the umask (or a default ACL) takes from that here.
-    pub fn create_readable_part(&self, part: &CStr, flags: i32) -> Sys<(Held, Umask)> {
-        let fd = within::create_file_as_is(borrow(self.dir), part, flags_of(flags), READABLE).map_err(errno_of)?;
-        let umask = if within::give_mode(&fd, READABLE).map_err(errno_of)? { Umask::TakesNothing } else { Umask::Unknown };
-        Ok((Held::new(fd), umask))
+    /// Makes a part that is not there yet.
+    pub fn create_part(&self, part: &CStr, flags: i32, mode: u32) -> Sys<i32> {
+        within::create_file(borrow(self.dir), part, flags_of(flags), mode).map(IntoRawFd::into_raw_fd).map_err(|errno| Errno(errno.raw_os_error()))
     }
 
     /// Makes the directory's entries durable.
@@ -435,10 +416,6 @@ pub fn pin_object(store: &'static Attached, id: u64, (target, plane): (u32, u32)
 /// Removes an object of a file of `owner`; anything else that has its name stays.
 pub fn remove_object(store: &'static Attached, id: u64, (target, plane): (u32, u32), owner: u32) -> Result<(), Refusal> {
     store.target(target).map_err(os)?.any().remove(ObjectName::of_plane(id, plane), &[owner])
-}
-
-fn errno_of(errno: within::Os) -> Errno {
-    Errno(errno.raw_os_error())
 }
 
 fn os(Errno(number): Errno) -> Refusal {

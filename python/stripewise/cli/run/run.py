@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +19,11 @@ from ...moving.mover_process import MoverBeside, mover_process
 from ...moving.strangers import check_no_strangers
 from ...plan import Plan, read_plan
 from ...plan.application import working_directory
+from ...plan.mpi_way import MpiWay
 from ...run import runner
 from ...run.collect import NOTHING_RECORDED, note_run, trace_directory
 from ...run.hints import Hints
-from ...run.ways import ROMIO_HINTS
+from ...run.ways import beside_given, carried_out
 from ...store import Store, plans
 from ...store.config import PROCESSES_MAX, KeptPlan, check_untuned
 from ...store.kept import pick, prepare, rm_command
@@ -108,21 +109,26 @@ def _followed(store: Store, command: Sequence[str], asked: KeptOptions, manage: 
         where = f"none of its files is in {printable(str(store.root))}, or where that takes new files"
         say(f"stripewise: the plan kept for {title} is not followed: {where}; to forget it: {forget}")
         return None
-    how = "" if plan.mpi is None else f", MPI-IO by '{plan.mpi.told}'"
-    say(f"stripewise: following the plan kept for {printable(picked.kept.title)}{printable(how)}")
+    say(f"stripewise: following the plan kept for {printable(picked.kept.title)}")
     if why:
         say(f"stripewise: new files get their usual layout: {printable(why)}")
     return Followed(picked.kept, plan, 0 if why else int(picked.kept.digest, 16))
 
 
-def _follow_hints(env: dict[str, str], hints: Path) -> None:
-    """Gives ROMIO the hints of a kept plan, where the user gives it none."""
-    if env.get(ROMIO_HINTS):
-        say(f"stripewise: {ROMIO_HINTS} is set, so the hints of the kept plan ({printable(str(hints))}) are not given")
-    elif not hints.is_file():
-        say(f"stripewise: {printable(str(hints))}: is not there; keep the plan anew ('stripewise store plan add')")
+def _way(plan: Plan, is_tuned: bool) -> MpiWay | None:
+    """How the run carries out MPI-IO by the plan that it follows, said; None: as without one."""
+    if plan.mpi is None:
+        return None
+    told, way = printable(plan.mpi.told), beside_given(plan.mpi, os.environ)
+    if is_tuned:
+        say(f"stripewise: --engine is given, so the kept plan's way of MPI-IO ('{told}') is not followed")
+        return None
+    if way is None:
+        say(f"stripewise: a file of hints gives all keys that the kept plan has for MPI-IO ('{told}'), and counts more")
     else:
-        env[ROMIO_HINTS] = str(hints)
+        told = printable(way.told)
+        say(f"stripewise: MPI-IO by '{told}', as the kept plan has it; hints of the program count more")
+    return way
 
 
 def _all_away(store: Store) -> list[str]:
@@ -174,8 +180,7 @@ def run(
         check_no_strangers(opened, read_plan(migrate), migrate, manage or [])
     logs = None if trace is None else trace_directory(trace)
     followed = _followed(opened, command, kept, bool(manage)) if opened and kept.follow and migrate is None else None
-    way = None if followed is None else followed.plan.mpi
-    library = replace(library, engine=library.engine or (way is not None and way.engine))
+    way = None if followed is None else _way(followed.plan, library.engine)
     env = runner.environment(
         os.environ,
         root,
@@ -183,12 +188,10 @@ def run(
         manage or [],
         command,
         refuse_rings=library.refuse_rings,
-        engine=library.engine,
+        engine=library.engine or (way is not None and way.engine),
         layers=layers,
         plan=0 if followed is None else followed.number,
     )
-    if opened and followed and way is not None and way.hints:
-        _follow_hints(env, opened.root / followed.kept.hints)
     hints = Hints(env)
     moving: contextlib.AbstractContextManager[MoverBeside] = contextlib.nullcontext(MoverBeside(say))
     if opened and migrate:
@@ -196,7 +199,7 @@ def run(
     elif opened and followed:
         moving = kept_plan_followed(opened, followed.kept, followed.plan, mover_words, say)
     try:
-        with moving as beside, library.tuned(env):
+        with moving as beside, library.tuned(env), carried_out(way, env):
             if logs is not None:
                 note_run(logs, store=root)
             ended = runner.run(command, env)

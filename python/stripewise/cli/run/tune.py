@@ -17,6 +17,7 @@ from ...cluster import Target
 from ...errors import ClusterError, StripewiseError, UsageError
 from ...files.spelling import path_meant
 from ...layout import Layout
+from ...plan import Plan
 from ...plan.application import working_directory
 from ...plan.summary import likely_text, model_range
 from ...policy import policies_named, policy_named, refuse_foreign
@@ -29,8 +30,8 @@ from ...run.tune import Tuner
 from ...run.tuned import Tuned, without_files
 from ...run.ways import levers_named
 from ...store import Store, plans, templates
-from ...store.config import KeptPlan
-from ...store.kept import rm_command
+from ...store.config import KeptPlan, read_store
+from ...store.kept import read_kept, rm_command
 from ...units import command_line
 from ..arguments import flattened
 from ..options import (
@@ -110,7 +111,8 @@ def _simulated(tuned: Tuned) -> list[str]:
 
 def _default_s(tuned: Tuned) -> float | None:
     """DEF's simulated I/O in the run that the fastest layout was planned from, else in that of any."""
-    known = (each.plan.expected.simulated_io_def_s for each in (tuned.fastest, *tuned.layouts))
+    own = [each for each in (tuned.fastest, *tuned.layouts) if each.plan.mpi is None]
+    known = (each.plan.expected.simulated_io_def_s for each in own)
     return next(filter(None, known), None)
 
 
@@ -118,8 +120,8 @@ def _of_other_runs(tuned: Tuned) -> Iterator[str]:
     """Layouts that are simulated in a run in which DEF takes another time than its column says."""
     default_s = _default_s(tuned)
     for each in tuned.layouts:
-        there_s = each.plan.expected.simulated_io_def_s
-        if each.policy != "def" and default_s and there_s and not 1 / INEXACT <= there_s / default_s <= INEXACT:
+        there_s = None if each.policy == "def" or each.plan.mpi else each.plan.expected.simulated_io_def_s
+        if default_s and there_s and not 1 / INEXACT <= there_s / default_s <= INEXACT:
             yield (
                 f"simulated I/O of {each.policy} is of the run that it was planned from, in which that of def is "
                 f"{_seconds(there_s)} s"
@@ -264,6 +266,7 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
     # Of the model's promises that is no measure where another way of MPI-IO has its part in it.
     if tuned.layouts[0].policy == "def" and not tuned.unsure and plan.mpi is None:
         plan = replace(plan, expected=replace(plan.expected, measured_gain=tuned.measured_gain))
+    before = _kept_before(store, plan)
     try:
         found, remarks = plans.keep(store.root, plan, f"the plan of {kept.policy}", ran_in=working_directory())
     except StripewiseError as error:
@@ -271,8 +274,20 @@ def _keep(store: Store, tuned: Tuned, kept: Repeated) -> KeptPlan | None:
         return None
     for remark in remarks:
         say(f"stripewise: {printable(remark)}")
-    typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}; 'run --store' follows it")
+    instead = "" if before is None else f", in place of the one of {printable(before)}"
+    typer.echo(f"kept the plan of {kept.policy} for {printable(found.title)}{instead}; 'run --store' follows it")
     return found
+
+
+def _kept_before(store: Store, plan: Plan) -> str | None:
+    """The policy of the plan that is kept for the same runs until now, with its way of MPI-IO; None: there is none."""
+    with contextlib.suppress(StripewiseError):
+        wanted = plans.kept_for(plan, "the plan", ran_in=working_directory())
+        for kept in read_store(store.root).plans:
+            if kept == wanted:
+                there = read_kept(store.root, kept)
+                return there.policy if there.mpi is None else f"{there.policy}+{there.mpi.name}"
+    return None
 
 
 def _lay_out_anew(store: Store, tuned: Tuned) -> list[str]:
@@ -317,7 +332,7 @@ class TuneRequest:
         typer.Option(
             "--levers",
             metavar="LEVER,...",
-            help="What is looked for: layout, mpi (ways of MPI-IO, with DEF's layout), or layout,mpi: the best pair.",
+            help="What is looked for: layout, mpi (ways of MPI-IO, with --baseline's layout), or layout,mpi: pairs.",
         ),
     ] = "layout"
     manage: ManageOption = None
@@ -365,9 +380,10 @@ def tune(
     """Trace CMD, plan layouts, measure them, and keep the fastest."""
     options = plan_options(sizes, seed, search)
     levers = levers_named(asked.levers)
-    compared, chosen = policy_named(asked.baseline), policies_named(asked.policy) if "layout" in levers else []
-    if not chosen and "layout" in levers:
+    compared, chosen = policy_named(asked.baseline), policies_named(asked.policy)
+    if not chosen:
         raise UsageError("--policy: no policy given; give one, or several separated by commas")
+    chosen = chosen if "layout" in levers else []
     refuse_foreign([compared, *chosen], options)
     opened = Store(store)
     kept = None if asked.trace is None else trace_directory(asked.trace)

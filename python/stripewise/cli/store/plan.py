@@ -115,12 +115,15 @@ def ls(store: StoreArgument, json: JsonOption = False) -> None:
             say(f"stripewise: {printable(str(error))}")
             continue
         why = plans.suspended(config, kept)
-        rows.append({**row, **summary.as_json(), "suspended": why or None})
+        way = None if plan.mpi is None else plan.mpi.as_json()
+        rows.append({**row, **summary.as_json(), "suspended": why or None, "mpi": way})
         if why:
             remarks.append(f"the plan kept for {kept.title} is suspended, runs do not follow it: {why}")
+        if plan.mpi is not None:
+            remarks.append(f"runs of {kept.title} have MPI-IO by '{plan.mpi.told}'")
         made.add_row(
             *_key(kept, places),
-            summary.policy,
+            summary.policy if plan.mpi is None else f"{summary.policy}+{printable(plan.mpi.name)}",
             f"{summary.files:,}",
             str(len(summary.windows)),
             _expected_text(plan),
