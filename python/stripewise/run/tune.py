@@ -214,19 +214,20 @@ class Tuner:
                     self._leave_out(circle, name, f"was not carried out: {told}")
                     break
                 circle.plans[name] = self._simulated(plan, asked)
-                if self._is_far_behind(circle, name):
+                if self._is_far_behind(circle, name, [policy.name, *(f"{policy.name}+{each.name}" for each in ways)]):
                     break
 
-    def _is_far_behind(self, circle: Circle, name: str) -> bool:
-        """Whether a pair is out of the race: after two runs, for one may have met a stall, or after one by far."""
+    def _is_far_behind(self, circle: Circle, name: str, own: Sequence[str]) -> bool:
+        """Leaves a pair out that is far behind the quickest one after two runs, for one may have met a stall, or at once
+        by far. Returns whether it is far behind its own policy's others, too: then its way is to blame."""
         least = min(run.io_seconds for runs in circle.runs.values() for run in runs)
+        alike = min(run.io_seconds for other in own for run in circle.runs.get(other, ()))
         if FAR_BEHIND * least < circle.runs[name][0].io_seconds <= FAR_BEHIND**3 * least:
             self._measure(circle, name)
         took = min(run.io_seconds for run in circle.runs[name])
         if took > FAR_BEHIND * least:
             self._leave_out(circle, name, f"took {time_text(took)}, the quickest {time_text(least)}")
-            return True
-        return False
+        return took > FAR_BEHIND * alike
 
     def _leave_out(self, circle: Circle, name: str, why: str) -> None:
         """Measures a pair no more; its plan stays known, for files lie so."""

@@ -30,7 +30,7 @@ def test_each_layout_is_measured_in_each_way_and_the_fastest_pair_is_followed(ma
     found = tune(store, "layout,mpi", "--collective")
     measured = {row["policy"] for row in found["runs"]}
     out = {remark.split(" ", 1)[0] for remark in found["remarks"] if " was left out: " in remark}
-    # Where the baseline is far behind in a way nobody else is measured in it.
+    # Where the baseline is far behind itself in another way, nobody else is measured in that way.
     ways = {"engine", "apart", "joined", "joined-by-all", "joined-64MiB"}
     assert {name.partition("+")[2] for name in measured | out} == {"", *ways}, found
     assert {"def", "best"} <= measured | set(found["same_layout"])

@@ -27,6 +27,11 @@ from ..options import JsonOption, MoverOptions, StoreOption
 from ..output import moves_ended, print_json, printable, progress, say, wrapped
 
 
+def _keeping(plan: Path, root: Path) -> str:
+    """The command that keeps a plan."""
+    return printable(command_line(["stripewise", "store", "plan", "add", str(root), str(plan)]))
+
+
 @flattened
 def apply(
     *,
@@ -59,6 +64,9 @@ def apply(
     ids = opened.identities(decided, plan)
     for remark in check_plan(decided, opened.config.cluster, plan):
         say(f"stripewise: {remark}")
+    if decided.mpi is not None:
+        told = f"MPI-IO by '{printable(decided.mpi.told)}' is for runs that follow it: {_keeping(plan, opened.root)}"
+        say(f"stripewise: {plan}: {told}")
     if why:
         _say_left(plan, len(decided.files), json)
         return
