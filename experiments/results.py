@@ -30,10 +30,11 @@ FIRST = "throughput-view"
 #: In this order; others behind them.
 ORDER = (
     FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half",
-    "pdla-fig", "pdla-", "radar-fig", "radar-", "copy-or-home", "thesis-fig", "thesis-",
+    "pdla-fig", "pdla-", "radar-fig", "radar-", "copy-or-home", "thesis-fig", "thesis-", "shingled-", "engine-",
 )  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
 ASIDE = {
+    "chance",
     "bounds",
     "standard_error",
     "bound_of",

@@ -218,8 +218,8 @@ class Tuner:
                     break
 
     def _is_far_behind(self, circle: Circle, name: str, own: Sequence[str]) -> bool:
-        """Leaves a pair out that is far behind the quickest one after two runs, for one may have met a stall, or at once
-        by far. Returns whether it is far behind its own policy's others, too: then its way is to blame."""
+        """Leaves a pair out that is far behind the quickest one after two runs, for one may have met a stall, or at
+        once by far. Returns whether it is far behind its own policy's others, too: then its way is to blame."""
         least = min(run.io_seconds for runs in circle.runs.values() for run in runs)
         alike = min(run.io_seconds for other in own for run in circle.runs.get(other, ()))
         if FAR_BEHIND * least < circle.runs[name][0].io_seconds <= FAR_BEHIND**3 * least:

@@ -7,6 +7,18 @@ use core::ffi::CStr;
 use stripewise_store::names;
 use stripewise_target::text::PATH_MAX;
 
+/// How often a name is looked at that others change meanwhile.
+const LOOKS: u32 = 100;
+
+/// What a name was found to be.
+enum Look {
+    Held(Leaving),
+    /// No managed file's, or a copy.
+    Nothing,
+    /// Another one by now.
+    Changed,
+}
+
 /// A name that is about to go (unlinked, or replaced by a rename): its link is held open, so that afterwards the kernel says whether it
 /// was the last one. So is the file, where it is: what frees its bytes must not fail once the name is gone.
 pub struct Leaving {
@@ -24,14 +36,31 @@ impl Leaving {
     /// # Safety
     /// `path` is a C string or null, or no good address.
     pub unsafe fn hold(dirfd: i32, path: *const libc::c_char) -> Sys<Option<Self>> {
+        for _ in 0..LOOKS {
+            // SAFETY: the caller's promise.
+            match unsafe { Self::look(dirfd, path)? } {
+                Look::Held(leaving) => return Ok(Some(leaving)),
+                Look::Nothing => return Ok(None),
+                Look::Changed => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// One look at the name: others may make and remove it at the same time, and what goes then is to be what was held.
+    ///
+    /// # Safety
+    /// As [`Leaving::hold`].
+    unsafe fn look(dirfd: i32, path: *const libc::c_char) -> Sys<Look> {
         // SAFETY: the caller's promise; it was read where there is a link.
         if path.is_null() || unsafe { !is_managed(dirfd, path)? } {
-            return Ok(None);
+            return Ok(Look::Nothing);
         }
         // SAFETY: as above.
-        let link = match sys::openat(dirfd, unsafe { CStr::from_ptr(path) }, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) {
+        let name = unsafe { CStr::from_ptr(path) };
+        let link = match sys::openat(dirfd, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) {
             Err(errno) if is_shortage(errno) || errno == Errno(libc::ENOENT) => return Err(errno),
-            Err(_) => return Ok(None),
+            Err(_) => return Ok(Look::Nothing),
             Ok(link) => link,
         };
         let held = of_link(link).and_then(|managed| match managed {
@@ -40,10 +69,16 @@ impl Leaving {
         });
         let mut leaving = match held {
             Ok(Some(managed)) => Self { managed, link, file: None },
-            // What cannot be asked, for want of rights say, is the kernel's to refuse.
             other => {
+                let is_gone = sys::fstat(link).is_ok_and(|st| st.st_nlink == 0);
                 sys::close(link);
-                return other.map(|_| None).or_else(|errno| if is_shortage(errno) { Err(errno) } else { Ok(None) });
+                return match other {
+                    // Whoever removed it has freed its file already.
+                    Err(Errno(libc::ENOENT)) if is_gone => Ok(Look::Changed),
+                    Err(errno) if is_shortage(errno) => Err(errno),
+                    // What cannot be asked, for want of rights say, is the kernel's to refuse.
+                    _ => Ok(Look::Nothing),
+                };
             }
         };
         if leaving.managed.names == 1 {
@@ -52,7 +87,8 @@ impl Leaving {
                 acquired => acquired.ok(),
             };
         }
-        Ok(Some(leaving))
+        // It takes a moment to hold all that.
+        Ok(if leaving.managed.is_still_at(dirfd, name) { Look::Held(leaving) } else { Look::Changed })
     }
 
     /// The file.
