@@ -46,12 +46,11 @@ from .inputs import changed_inputs
 from .measure import LastObject, Measured, came_from_memory, measured, moved_bytes, read_from_devices
 from .put_back import put_back, put_back_or_tell, standing, where_back
 from .recreated import globs_of, names_beside, of_series
-from .remarks import of_memory, of_other_work, of_unsure
 from .repeats import Repeated, together
 from .shown import Shown
 from .simulated import with_simulation
 from .traces_place import COLLECTED, place_of_traces
-from .tuned import SHORT_S, Tuned, twin_of
+from .tuned import SHORT_S, Tuned, of_memory, of_other_work, of_unsure, twin_of
 from .ways import Called, beside_given, called_in, carried_out, is_in_force
 
 #: Rounds of measured runs at least and at most, where the user does not say how many; they end when every layout's

@@ -28,12 +28,11 @@ from stripewise.run import tune as tune_module
 from stripewise.run.circle import Circle, Turns
 from stripewise.run.measure import Measured
 from stripewise.run.put_back import put_back_or_tell, standing, where_back
-from stripewise.run.remarks import of_memory, of_unsure
 from stripewise.run.repeats import Repeated, together
 from stripewise.run.shown import Shown
 from stripewise.run.simulated import with_simulation
 from stripewise.run.tune import Tuner
-from stripewise.run.tuned import Tuned, twin_of
+from stripewise.run.tuned import Tuned, of_memory, of_unsure, twin_of
 from stripewise.store.config import Rule
 from stripewise.workload import REQUEST_DTYPE, FileRequests, Workload
 from support import KIB, MIB, target, zipf_workload

@@ -17,7 +17,7 @@ use stripewise_target::time::{now_ns, sleep_until};
 /// How long one who may not write a file waits until it is his turn to read at a shared offset.
 const READERS_NS: u64 = 200_000_000;
 
-/// Ctl, open.
+/// What an opening of ctl came to.
 pub(super) struct OpenCtl {
     pub fd: i32,
     pub is_writable: bool,

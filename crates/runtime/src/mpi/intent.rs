@@ -1,7 +1,6 @@
 //! What a user says beforehand of how a new file will be used (thesis, section 3.7, the user-assisted open): `stripewise_intent`, a key of the open's info,
 //! `RS=64KiB RE=16MiB read=90`: bytes of a request, bytes that one process has in one piece, and the part of all bytes that are read, percent.
 
-use super::striping::decimal;
 use crate::open::striping::Intended;
 use stripewise_engine::Intent;
 
@@ -26,6 +25,17 @@ pub fn parse(text: &[u8]) -> Option<Intended> {
     }
     let intent = if read? >= READ_PERCENT { Intent::Read } else { Intent::Write };
     Some(Intended { intent, request: request.filter(|bytes| *bytes > 0)?, region: region.filter(|bytes| *bytes > 0)? })
+}
+
+/// A whole number in digits.
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |sum, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
 }
 
 /// Bytes: a number, or one with KiB, MiB or GiB behind it; less than what files may have.
@@ -75,6 +85,14 @@ mod tests {
         ];
         for text in odd {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_decimal_and_nothing_else() {
+        assert_eq!([decimal(b"0"), decimal(b"65536"), decimal(b"18446744073709551615")], [Some(0), Some(65_536), Some(u64::MAX)]);
+        for text in [&b""[..], b"-1", b"64k", b"1 1", b"18446744073709551616", b"1e3"] {
+            assert_eq!(decimal(text), None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The stripes that a program asks for by MPI's reserved hints (MPI 4.1, section 14.2.8) when it opens a file: where that makes one in a store, it has them.
 
-use super::intent;
+use super::intent::{self, decimal};
 use super::library::{self, Handle, Library};
 use super::opening::without_driver;
 use crate::base::config;
@@ -58,28 +58,4 @@ fn intended(library: &Library, info: Handle) -> (Option<Intended>, bool) {
     let mut text = [0; 128];
     let found = library.value(info, INTENT, &mut text).and_then(intent::parse);
     (found, found.is_none())
-}
-
-/// A whole number in digits.
-pub(super) fn decimal(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0u64, |sum, digit| {
-        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decimal;
-
-    #[test]
-    fn numbers_are_decimal_and_nothing_else() {
-        assert_eq!([decimal(b"0"), decimal(b"65536"), decimal(b"18446744073709551615")], [Some(0), Some(65_536), Some(u64::MAX)]);
-        for text in [&b""[..], b"-1", b"64k", b"1 1", b"18446744073709551616", b"1e3"] {
-            assert_eq!(decimal(text), None);
-        }
-    }
 }

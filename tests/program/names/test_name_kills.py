@@ -8,22 +8,32 @@ it had is old until the rename and new from it on. What half a creation or half 
 from __future__ import annotations
 
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
-from rig import NATIVE, Maker, Store, execute, stripewise
+from rig import Maker, Store, execute, stripewise
 
-NAMEKILLS = NATIVE / "namekills"
+HERE = Path(__file__).resolve().parent
 OLD = "old " * 5000
 MARK = 'access("/begins"'
 
 
-def strace(store: Store, *options: str) -> tuple[int, str]:
+@pytest.fixture(scope="module")
+def namekills(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program whose file lives and dies."""
+    made = tmp_path_factory.mktemp("namekills") / "namekills"
+    subprocess.run(["cc", "-O1", "-o", made, HERE / "namekills.c"], check=True)
+    return made
+
+
+def strace(store: Store, program: Path, *options: str) -> tuple[int, str]:
     """The program under strace, which has no library itself: exit status, and the calls."""
     environment = store.environment()
     library = environment["LD_PRELOAD"]
     log = store.base / "calls"
     bare = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    told = ["strace", "-o", log, *options, "-E", f"LD_PRELOAD={library}", NAMEKILLS, store.data / "f", store.data / "g"]
+    told = ["strace", "-o", log, *options, "-E", f"LD_PRELOAD={library}", program, store.data / "f", store.data / "g"]
     done = execute(told, bare, code=None)
     return done.code, log.read_text(errors="replace")
 
@@ -36,11 +46,13 @@ def content(store: Store, name: str) -> str | None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-def test_a_kill_at_any_call_of_a_file_s_life_leaves_what_was_there_before_or_after(make_store: Maker) -> None:
+def test_a_kill_at_any_call_of_a_file_s_life_leaves_what_was_there_before_or_after(
+    make_store: Maker, namekills: Path
+) -> None:
     store = make_store(layout="striped")
     (store.base / "old").write_text(OLD)
     store.program("cp", store.base / "old", store.data / "g")
-    code, calls = strace(store)
+    code, calls = strace(store, namekills)
     assert code == 0, calls
     names = [line.split("(", 1)[0] for line in calls.splitlines() if not line.startswith("+++")]
     first = next(number for number, line in enumerate(calls.splitlines()) if MARK in line)
@@ -50,7 +62,7 @@ def test_a_kill_at_any_call_of_a_file_s_life_leaves_what_was_there_before_or_aft
         name, which = names[number], names[: number + 1].count(names[number])
         store.program("rm", "-f", store.data / "f", store.data / "g")
         store.program("cp", store.base / "old", store.data / "g")
-        code, calls = strace(store, "-e", f"inject={name}:signal=SIGKILL:when={which}")
+        code, calls = strace(store, namekills, "-e", f"inject={name}:signal=SIGKILL:when={which}")
         assert code != 0 and calls.rstrip().endswith("+++ killed by SIGKILL +++"), calls
         left = (content(store, "f"), content(store, "g"))
         seen.add(left)
