@@ -272,7 +272,13 @@ impl Managed {
     #[inline(never)] // Its buffers would lie on the stack below every other call by name.
     pub fn is_still_at(&self, dirfd: i32, name: &CStr) -> bool {
         let mut text = [0u8; PATH_MAX];
-        sys::readlinkat(dirfd, name, &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes())
+        sys::readlinkat(dirfd, name, &mut text).is_ok_and(|target| self.is_text_of_it(target))
+    }
+
+    /// Whether a link's text leads to it: by the name that the store has in this process, or by another one of the same store.
+    fn is_text_of_it(&self, target: &[u8]) -> bool {
+        let same = |store: &[u8]| store == self.store.path() || store::attach(store).is_ok_and(|other| core::ptr::eq(other, self.store));
+        names::parse_link(target).is_some_and(|(store, id)| id == self.id && same(store))
     }
 
     /// The file behind a descriptor, not behind a name.

@@ -63,10 +63,13 @@ def together(layouts: Iterable[Repeated], others: int = 0) -> list[Repeated]:
 
 def tail(free: int, t: float) -> float:
     """The part of Student's t, of so many degrees of freedom, above a value."""
+
     # With t = sqrt(free) tan(angle) the density is cos(angle) to the power of free - 1.
-    angles = np.linspace(-math.pi / 2, math.pi / 2, POINTS)
-    above = np.linspace(math.atan(t / math.sqrt(free)), math.pi / 2, POINTS)
-    return float(np.trapezoid(np.cos(above) ** (free - 1), above) / np.trapezoid(np.cos(angles) ** (free - 1), angles))
+    def area(low: float) -> float:
+        heights = np.cos(np.linspace(low, math.pi / 2, POINTS)) ** (free - 1)
+        return float((heights.sum() - (heights[0] + heights[-1]) / 2) * (math.pi / 2 - low))
+
+    return area(math.atan(t / math.sqrt(free))) / area(-math.pi / 2)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -120,21 +120,27 @@ def is_in_force(way: MpiWay, collected: Path, paths: Collection[str]) -> bool:
 
 
 @contextlib.contextmanager
-def carried_out(way: MpiWay | None, env: MutableMapping[str, str]) -> Iterator[None]:
-    """While a program runs with `env`, its MPI-IO is in this way. Raises StoreError."""
+def carried_out(
+    way: MpiWay | None, env: MutableMapping[str, str], otherwise: Callable[[str], None] | None = None
+) -> Iterator[None]:
+    """While a program runs with `env`, its MPI-IO is in this way. Where it cannot be, that goes to `otherwise`, and the
+    program runs as without; raises StoreError where there is none.
+    """
     with contextlib.ExitStack() as held:
-        if way is not None:
-            try:
-                if way.engine:
-                    env[VARIABLE] = str(held.enter_context(Board(policy="price")).path)
-                else:
-                    file = held.enter_context(
-                        tempfile.NamedTemporaryFile("w", prefix="stripewise-hints-", errors="surrogateescape")
-                    )
-                    given = given_hints(env)
-                    file.write(f"{given}{'' if given.endswith(chr(10)) or not given else chr(10)}{way.hints_text}")
-                    file.flush()
-                    env[ROMIO_HINTS] = file.name
-            except OSError as error:
-                raise StoreError(f"MPI-IO by '{way.told}' cannot be: {error}") from error
+        try:
+            if way is not None and way.engine:
+                env[VARIABLE] = str(held.enter_context(Board(policy="price")).path)
+            elif way is not None:
+                file = held.enter_context(
+                    tempfile.NamedTemporaryFile("w", prefix="stripewise-hints-", errors="surrogateescape")
+                )
+                given = given_hints(env)
+                file.write(f"{given}{'' if given.endswith(chr(10)) or not given else chr(10)}{way.hints_text}")
+                file.flush()
+                env[ROMIO_HINTS] = file.name
+        except OSError as error:
+            told = f"MPI-IO by '{way.told if way else ''}' cannot be: {error}"
+            if otherwise is None:
+                raise StoreError(f"{told}; leave mpi out of --levers") from error
+            otherwise(told)
         yield

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from stripewise.engine.board import VARIABLE
-from stripewise.errors import PlanError, UsageError
+from stripewise.errors import PlanError, StoreError, UsageError
 from stripewise.plan import Plan, dump_plan, plan_from_json, read_plan, write_plan
 from stripewise.plan.mpi_way import MpiWay
 from stripewise.policy import PlanOptions, policy_named
+from stripewise.run import ways
 from stripewise.run.measure import measured, moved_bytes
 from stripewise.run.ways import (
     COLLECTIVE,
@@ -97,6 +98,21 @@ def test_the_memory_of_the_engine_lasts_as_long_as_the_run() -> None:
     assert not memory.exists()
     with carried_out(None, env := {"A": "b"}):
         assert env == {"A": "b"}
+
+
+@pytest.mark.parametrize("way", [COLLECTIVE[0], COLLECTIVE[1]], ids=lambda way: way.name)
+def test_a_way_that_cannot_be_ends_a_tune_and_no_run(monkeypatch: pytest.MonkeyPatch, way: MpiWay) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ways, "Board", full)
+    monkeypatch.setattr(ways.tempfile, "NamedTemporaryFile", full)
+    with pytest.raises(StoreError, match=r"cannot be: .*No space left on device; leave mpi out"), carried_out(way, {}):
+        pytest.fail("it was begun")
+    told: list[str] = []
+    env: dict[str, str] = {}
+    with carried_out(way, env, told.append):
+        assert len(told) == 1 and env == {}
 
 
 def test_levers_are_those_that_there_are() -> None:

@@ -5,7 +5,6 @@ use crate::base::sys::{self, Errno, Sys};
 use crate::file;
 use crate::store::part::{self, At};
 use core::ffi::CStr;
-use stripewise_store::names;
 use stripewise_target::text::{FixedPath, FixedText, PATH_MAX, PartName};
 
 /// What a file's record of its name says of the link that lies at `path`: "dev ino path", path absolute; and what lies there.
@@ -142,7 +141,7 @@ impl Managed {
         let Ok(fd) = sys::openat(libc::AT_FDCWD, path, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0) else { return };
         let mut text = [0u8; PATH_MAX];
         // The name may lead elsewhere by now: what is held is looked at, and nothing else is given away.
-        if sys::readlinkat(fd, c"", &mut text).is_ok_and(|target| target == names::link_text(self.store.path(), self.id).as_bytes()) {
+        if sys::readlinkat(fd, c"", &mut text).is_ok_and(|target| self.is_text_of_it(target)) {
             let _ = sys::chownat(fd, c"", uid, gid, libc::AT_EMPTY_PATH);
         }
         sys::close(fd);
@@ -153,6 +152,6 @@ impl Managed {
         let name = self.with_directory(|at| Ok(at.recorded_name())).ok()??;
         let mut target = [0u8; PATH_MAX];
         let target = sys::readlinkat(libc::AT_FDCWD, name.as_c_str()?, &mut target).ok()?;
-        (target == names::link_text(self.store.path(), self.id).as_bytes()).then_some(name)
+        self.is_text_of_it(target).then_some(name)
     }
 }

@@ -131,6 +131,11 @@ def _way(plan: Plan, is_tuned: bool) -> MpiWay | None:
     return way
 
 
+def _say_without(why: str) -> None:
+    """Why MPI-IO is as the program makes it though a plan is followed: that keeps no program from its work."""
+    say(f"stripewise: {printable(why)}; it is as the program makes it")
+
+
 def _all_away(store: Store) -> list[str]:
     """That no target is where the store has it, as after the directory above all of them got another name."""
     if any((target.path / IDENTITY).is_file() for target in store.config.cluster.active):
@@ -199,7 +204,7 @@ def run(
     elif opened and followed:
         moving = kept_plan_followed(opened, followed.kept, followed.plan, mover_words, say)
     try:
-        with moving as beside, library.tuned(env), carried_out(way, env):
+        with moving as beside, library.tuned(env), carried_out(way, env, _say_without):
             if logs is not None:
                 note_run(logs, store=root)
             ended = runner.run(command, env)
