@@ -35,7 +35,8 @@ def test_each_layout_is_measured_in_each_way_and_the_fastest_pair_is_followed(ma
     assert {"", *ways} <= {name.partition("+")[2] for name in measured | out}, found
     assert {"def", "best"} <= measured | set(found["same_layout"])
     assert not any("was not carried out" in remark or "the runs moved" in remark for remark in found["remarks"])
-    assert all(row["verified_bytes"] == 2 << 20 and row["repeats"] == 2 for row in found["runs"])
+    # Whose first run met a stall has one more.
+    assert all(row["verified_bytes"] == 2 << 20 and row["repeats"] in (2, 3) for row in found["runs"])
     for row in found["runs"]:
         assert (row["mpi"] is None) == ("+" not in row["policy"])
     job = mpiio_command(2, store.data / "f", *SHAPE, "--collective")
