@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -246,10 +247,17 @@ def test_nothing_is_lost_and_nobody_waits(way: str, ways: Path, tmp_path: Path) 
 def test_file_systems_without_locks_need_none(ways: Path, tmp_path: Path) -> None:
     library = tmp_path / "nolock.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, HERE / "nolock.c"], check=True)
-    command = mpiio_command(2, tmp_path / "data", "--collective", "--pattern", "strided", "--file-size", "4MiB")
+    shape = ("--collective", "--pattern", "strided", "--file-size", "16MiB", "--phases", "write,read")
     env = {**os.environ, "LD_PRELOAD": str(library)}
-    said = stripewise("run", "--engine", "--explain", "--", *command, "--phases", "write,read", env=env)
-    assert json.loads(said.out)["errors"] == 0 and ", 0 made independently" not in said.err
+    for _ in range(5):
+        command = mpiio_command(2, tmp_path / "data", *shape)
+        said = stripewise("run", "--engine", "--explain", "--", *command, env=env)
+        assert json.loads(said.out)["errors"] == 0
+        # Where the machine is busy all of a run may pass before an independent call has been tried.
+        written = re.search(r"collective write calls of .* (\d+) made independently", said.err)
+        if written is not None and written[1] != "0":
+            return
+    raise AssertionError(said.err)
 
 
 def test_many_files_and_files_of_single_processes(tmp_path: Path) -> None:
