@@ -260,6 +260,50 @@ def test_file_systems_without_locks_need_none(ways: Path, tmp_path: Path) -> Non
     raise AssertionError(said.err)
 
 
+def test_writes_that_nothing_sieves_change_no_hint(tmp_path: Path) -> None:
+    """Behind views without gaps ROMIO is told nothing; by one with gaps, or whose copies lie in each other, it is."""
+    program = """
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+size, rank, piece = world.size, world.rank, bytes([65 + world.rank]) * 4
+def told(file):
+    info = file.Get_info()
+    return info.Get("romio_ds_write")
+def written(name, filetype):
+    file = MPI.File.Open(world, sys.argv[1] + name, MPI.MODE_CREATE | MPI.MODE_RDWR)
+    if filetype is not None:
+        file.Set_view(0, MPI.BYTE, filetype.Commit())
+    for call in range(8):
+        file.Write_at_all(4 * (call * size + rank), piece)
+    said = told(file)
+    file.Close()
+    return said
+gaps = MPI.BYTE.Create_vector(2, 4, 8)
+within = MPI.BYTE.Create_indexed([4, 4], [0, 12]).Create_resized(0, 8)
+whole = MPI.BYTE.Create_contiguous(16)
+said = [written(str(n), view) for n, view in enumerate((None, whole, gaps, within))]
+if rank == 0:
+    print(*said)
+"""
+    count = (os.cpu_count() or 1) + 1
+    said = stripewise(
+        "run",
+        "--engine",
+        "--explain",
+        "--",
+        MPIEXEC,
+        "-n",
+        str(count),
+        sys.executable,
+        "-c",
+        program,
+        tmp_path / "data",
+    )
+    assert said.out.split() == ["automatic", "automatic", "disable", "disable"]
+    assert said.err.count(f"{8 * count} made independently") == 4, said.err
+
+
 def test_many_files_and_files_of_single_processes(tmp_path: Path) -> None:
     """As many open at once as are not followed any more, a thousand one behind the other, and one of each process."""
     program = """

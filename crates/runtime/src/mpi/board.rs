@@ -45,14 +45,16 @@ fn map(path: &CStr) -> Option<*mut Board> {
     (unsafe { &*board }.magic.load(Relaxed) == MAGIC).then_some(board)
 }
 
-/// Whether a filetype leaves gaps; none: MPI does not say.
+/// Whether a filetype leaves gaps, or one of its copies lies among those of the next one; none: MPI does not say.
 pub(super) fn has_gaps(library: &Library, filetype: Handle) -> Option<bool> {
-    let (mut bytes, mut lower, mut extent) = (0, 0, 0);
+    let (mut bytes, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
     // SAFETY: MPI's prototypes.
     let is_known = unsafe {
-        (library.type_size_x)(filetype, &raw mut bytes) == 0 && (library.type_get_extent_x)(filetype, &raw mut lower, &raw mut extent) == 0
+        (library.type_size_x)(filetype, &raw mut bytes) == 0
+            && (library.type_get_extent_x)(filetype, &raw mut lower, &raw mut extent) == 0
+            && (library.type_get_true_extent_x)(filetype, &raw mut first, &raw mut span) == 0
     };
-    is_known.then_some(bytes < extent)
+    is_known.then_some(bytes != extent || bytes != span)
 }
 
 /// Whether processes wait for turns on processors.

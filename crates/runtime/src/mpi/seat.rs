@@ -298,9 +298,13 @@ impl Seat {
 
     /// Whether an independent write changes nothing but its own bytes; all processes get the same answer.
     fn is_safe(&self, library: &Library, post: &Post) -> bool {
+        if self.are_alike.load(Relaxed) != 0 && self.has_gaps.load(Relaxed) == 0 {
+            // Nothing is sieved behind views without gaps, and nobody has to be told: what all do together costs turns on processors.
+            return true;
+        }
         if !post.is_romio() {
             // What other libraries do between the pieces of a write is not known.
-            return self.are_alike.load(Relaxed) != 0 && self.has_gaps.load(Relaxed) == 0;
+            return false;
         }
         if self.is_unsieved.load(Relaxed) == 0 {
             let answer = if library.unsieve(self.handle()) { 1 } else { 2 };
@@ -384,7 +388,7 @@ impl Seat {
     pub(super) fn viewing(&self, library: &Library, filetype: Handle) {
         let Some(post) = self.post() else { return };
         let number = self.views.fetch_add(1, Relaxed) + 1;
-        if post.is_romio() || number == self.counted.load(Relaxed) {
+        if number == self.counted.load(Relaxed) {
             return;
         }
         let has_gaps = library.is_type(filetype).then(|| has_gaps(library, filetype)).flatten();
@@ -407,7 +411,7 @@ impl Seat {
         self.etype_bytes.store(u64::try_from(etype_bytes).unwrap_or(0), Relaxed);
         self.has_gaps.store(u32::from(has_gaps(library, filetype) != Some(false)), Relaxed);
         self.end.store(-1, Relaxed);
-        if let Some(post) = self.post().filter(|post| !post.is_romio() && self.are_alike.load(Relaxed) != 0) {
+        if let Some(post) = self.post().filter(|_| self.are_alike.load(Relaxed) != 0) {
             self.are_alike.store(u32::from(post.views.are_alike(self.views.load(Relaxed), post.size())), Relaxed);
         }
     }
