@@ -16,6 +16,7 @@ LIBRARY_SOURCES := $(RUST_SOURCES) $(wildcard shim/*.[ch] shim/*/*.[ch]) tools/l
 LIBRARY := python/stripewise/lib/libstripewise.so
 BINDING := $(VENV)/.binding
 MPIIO := $(TARGET)/workloads/mpiio
+PLAYER := $(TARGET)/workloads/player
 PROGRAMS := $(patsubst tests/native/%/main.c,$(TARGET)/native/%,$(wildcard tests/native/*/main.c))
 NATIVE := $(patsubst tests/native/%.c,$(TARGET)/native/%,$(wildcard tests/native/*.c)) $(PROGRAMS) $(TARGET)/native/failclosed-static
 # Programs in C++ are tested where a compiler for them is there.
@@ -37,7 +38,7 @@ EXPERIMENTS := $(sort $(patsubst experiments/%/run.py,%,$(wildcard experiments/*
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workload'
+	@echo 'make build   the library, the command (.venv/bin/stripewise) and the MPI workloads'
 	@echo 'make wheel   target/wheel/*.whl, for glibc 2.28 (GLIBC=) and newer: the command, the library and manual pages'
 	@echo 'make demo    an unmodified MPI program gets faster because its data moved (two minutes)'
 	@echo 'make test    all tests'
@@ -57,7 +58,7 @@ help:
 	@echo 'make soak-best    of these, the proof of `best` and its portfolio at length'
 	@echo 'make clean   remove everything that was built'
 
-build: $(LIBRARY) $(BINDING) $(MPIIO)
+build: $(LIBRARY) $(BINDING) $(MPIIO) $(PLAYER)
 
 $(VENV)/.requirements: requirements.lock tools/venv.sh
 	tools/versions.sh
@@ -93,6 +94,10 @@ $(MPIIO): $(VENV)/.requirements $(wildcard workloads/*.c workloads/*.h)
 	mkdir -p $(@D)
 	$(VENV)/bin/mpicc $(CFLAGS) -std=c11 $(WARNINGS) -o $@ workloads/*.c -lm
 
+$(PLAYER): $(VENV)/.requirements $(wildcard workloads/player/*.[ch] workloads/player/path/*.[ch])
+	mkdir -p $(@D)
+	$(VENV)/bin/mpicc $(CFLAGS) -std=c11 $(WARNINGS) -o $@ workloads/player/*.c workloads/player/path/*.c
+
 $(TARGET)/native/%: tests/native/%.c $(wildcard tests/native/*.h)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread -ldl
@@ -119,7 +124,7 @@ $(TARGET)/native/metadata: benches/metadata.c
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -lpthread
 
-$(TARGET)/native/mpi: benches/mpi.c $(VENV)/.requirements
+$(TARGET)/native/mpi $(TARGET)/native/play: $(TARGET)/native/%: benches/%.c $(VENV)/.requirements
 	mkdir -p $(@D)
 	$(VENV)/bin/mpicc $(CFLAGS) -std=gnu11 $(WARNINGS) -o $@ $< -ldl
 
@@ -163,7 +168,7 @@ lint: build
 check: lint test
 
 # A FUSE passthrough to measure beside, and what counts system calls.
-bench: build $(TARGET)/native/calls $(TARGET)/native/metadata $(TARGET)/native/mpi
+bench: build $(TARGET)/native/calls $(TARGET)/native/metadata $(TARGET)/native/mpi $(TARGET)/native/play
 	tools/programs.sh bindfs strace
 	$(PY) tools/bench/bench.py
 

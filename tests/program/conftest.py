@@ -46,7 +46,7 @@ NATIVE_PROGRAMS = [
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
     """Everything that these tests run."""
-    needed = [STRIPEWISE, MPIEXEC, MPIIO, LIBRARY]
+    needed = [STRIPEWISE, MPIEXEC, MPIIO, MPIIO.with_name("player"), LIBRARY]
     needed += [NATIVE / name for name in NATIVE_PROGRAMS]
     missing = [str(path) for path in needed if not path.exists()]
     assert not missing, f"not built: {', '.join(missing)}; run make build test"

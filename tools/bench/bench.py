@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench_best import at_scale
+from bench_characterize import characterizing
 from bench_common import FULL, LIBRARY, QUICK, ROOT, STRIPEWISE, Effort, make_store, run
 from bench_copies import copies
 from bench_engine import deciding
@@ -27,8 +28,10 @@ from bench_metadata import metadata
 from bench_moves import moves
 from bench_mpi import recording
 from bench_plan import planning
+from bench_play import playing
 from bench_show import showing
 from bench_small import small
+from bench_synth import synthesizing
 
 CALLS = ROOT / "target/native/calls"
 #: What every entry has; what is printed of it.
@@ -169,12 +172,15 @@ def measured(scratch: Path, effort: Effort, other: Path | None) -> list[dict[str
         emulated(scratch, 5000, 0.02, effort),
         *recording(scratch, effort),
         *deciding(scratch, effort),
+        *playing(scratch, effort),
+        characterizing(scratch, effort),
         *copies(scratch, effort),
         *moves(scratch, effort),
         *planning(scratch, effort),
         at_scale(effort),
         importing(scratch, effort),
         showing(scratch, effort),
+        *synthesizing(scratch, effort),
     ]
     for package, bench in effort.crates:
         results += cargo_bench(package, bench, effort)

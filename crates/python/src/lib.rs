@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod assign;
 mod blocks;
+mod characterize;
 mod copies;
 mod engine;
 mod errors;
@@ -15,9 +16,11 @@ mod probe;
 mod sim;
 mod store;
 mod swd;
+mod synthesis;
 mod trace;
 mod transfer;
 mod view;
+mod workpath;
 
 #[pymodule]
 fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -26,10 +29,13 @@ fn _stripewise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mover::register(module)?;
     transfer::register(module)?;
     copies::register(module)?;
+    characterize::register(module)?;
     pattern::register(module)?;
     pricing::register(module)?;
     probe::register(module)?;
+    synthesis::register(module)?;
     view::register(module)?;
+    workpath::register(module)?;
     module.add_function(wrap_pyfunction!(assign::assign, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_export, module)?)?;
     module.add_function(wrap_pyfunction!(blocks::block_statistics, module)?)?;

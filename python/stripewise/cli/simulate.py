@@ -31,7 +31,7 @@ from ..units import parse_size
 from ..workload import Workload
 from ..workload.describe import read_description
 from ..workload.layouts import read_layouts
-from ..workload.trace import run_end
+from ..workload.trace import is_profile, run_end
 from .arguments import flattened
 from .options import JsonOption, names_completed
 from .output import print_json, printable, progress, say, say_partial, shown, stdout, table, targets_text, wrapped
@@ -65,7 +65,7 @@ class SimulateRequest:
     ] = None
     workload: Annotated[
         Path | None,
-        typer.Option("--workload", metavar="WORKLOAD", help="Workload description in TOML (docs/formats.md)."),
+        typer.Option("--workload", metavar="WORKLOAD", help="Workload description (TOML) or profile (profile.json)."),
     ] = None
     trace: Annotated[
         Path | None, typer.Option("--trace", metavar="TRACE", help="Collected trace, in place of --workload.")
@@ -363,6 +363,17 @@ def _plot(path: Path, source: str, points: Sequence[tuple[object, Sequence[Outco
         plot_comparison(points[0][1], path, name)
 
 
+def _with_trace(asked: SimulateRequest) -> SimulateRequest:
+    """A profile, as --workload or --trace, is simulated as a trace of its synthetic path."""
+    if asked.workload is not None and asked.trace is None and is_profile(asked.workload):
+        asked = replace(asked, workload=None, trace=asked.workload)
+    if asked.trace is None or not is_profile(asked.trace):
+        return asked
+    from ..pioneer.synthesis.requests import as_trace
+
+    return replace(asked, trace=as_trace(asked.trace))
+
+
 def _refuse_beside_replicas(asked: SimulateRequest, copying: CopyOptions) -> None:
     """UsageError for what does not go with --replicas."""
     given = {
@@ -397,6 +408,7 @@ def simulate(
 ) -> None:
     """Compare policies or plans by simulating a workload."""
     devices = asked.devices
+    asked = _with_trace(asked)
     if (asked.workload is None) == (asked.trace is None):
         raise UsageError("simulate: give either --workload W.toml or --trace DIR")
     if asked.loop is not None and (asked.trace is None or asked.loop not in LOOPS):

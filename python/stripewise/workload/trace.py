@@ -87,6 +87,11 @@ class _File:
         self.written = self.written or more.written
 
 
+def is_profile(path: Path) -> bool:
+    """Whether a path names the profile of a workload and no trace: a file that ends in `.json`."""
+    return path.suffix == ".json" and path.is_file()
+
+
 def trace_file(path: Path) -> Path:
     """The Parquet file meant by `path`: itself, or trace.parquet in the directory."""
     if path.is_dir():

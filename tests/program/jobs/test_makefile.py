@@ -41,7 +41,7 @@ def test_every_command_of_the_makefile_is_run_by_a_test() -> None:
     assert targets == set(TESTED) | NOT_COMMANDS
 
 
-BENCHES = ("calls", "metadata", "mpi")
+BENCHES = ("calls", "metadata", "mpi", "play")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ DIFFERENCES = {
     "runtime.pread_4k_managed_added_ns", "runtime.pread_4k_unmanaged_added_ns", "runtime.startup_ms",
     "trace.mpi_idle_added_ns", "trace.mpi_record_added_ns", "trace.mpi_strided_added_ns",
     "trace.mpi_pointer_added_ns", "trace.mpi_small_overhead", "trace.mpi_job_overhead", "replica.nohit_added_ns",
-    "engine.added_ns_per_call", "engine.decided_added_ns", "replica.hit_added_ns",
+    "engine.added_ns_per_call", "engine.decided_added_ns", "replica.hit_added_ns", "play.added_us_per_call",
 }  # fmt: skip
 
 
@@ -92,6 +92,8 @@ def test_bench_writes_its_file(scratch: Path, calls: None) -> None:
         "trace",
         "replica",
         "engine",
+        "play",
+        "pioneer",
     }
     # Which fill is the slowest is a matter of time.
     assert names["swd.smart_updates_per_s"]["fill_percent"] in (30, 65, 85, 90)

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,7 +38,7 @@ from ...workload.counted import Choice
 from ...workload.layouts import store_of_trace
 from ...workload.made import made_in
 from ...workload.maps import with_maps
-from ...workload.trace import Progress, read_meta, read_trace, run_end, run_place, trace_file
+from ...workload.trace import Progress, is_profile, read_meta, read_trace, run_end, run_place, trace_file
 from ..arguments import flattened
 from ..options import JsonOption, names_completed
 from ..output import (
@@ -277,7 +277,7 @@ def _check(path: Path, cluster: Path | None, root: Path | None, json: bool) -> N
 class PlanRequest:
     """What is planned, by whom, and where the plan goes."""
 
-    trace: Annotated[Path | None, typer.Argument(help="Collected trace.", metavar="TRACE")] = None
+    trace: Annotated[Path | None, typer.Argument(help="Collected trace, or profile.json.", metavar="TRACE")] = None
     check: Annotated[
         Path | None, typer.Option("--check", metavar="PLAN", help="Plan to validate, in place of planning.")
     ] = None
@@ -331,6 +331,11 @@ def plan(
         return
     if trace is None:
         raise UsageError("plan: give a collected TRACE, or --check plan.json")
+    if is_profile(trace):
+        from ...pioneer.synthesis.requests import as_trace
+
+        trace = as_trace(trace)
+        asked = replace(asked, trace=trace)
     given = asked.store
     if cluster is None and given is None:
         asked = _on_own_store(asked, trace)

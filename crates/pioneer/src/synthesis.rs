@@ -1,0 +1,49 @@
+//! Synthetic paths from a profile (thesis, section 2.6.4, algorithm 1).
+//!
+//! First the frame: files, their sessions, the operations of each and their sequence ids ([`frame`]); then one stream, with the operations outside sessions in
+//! its holes ([`holes`]); then the arguments of each request in that order ([`arguments`]), so that what depends on what came before can; then a file of it
+//! ([`write`]). Draws are stratified ([`distribution`], [`dealer`]).
+
+pub mod arguments;
+pub mod dealer;
+mod decks;
+pub mod distribution;
+mod extent;
+pub mod frame;
+pub mod holes;
+mod ids;
+mod pauses;
+pub mod profile;
+mod walk;
+pub mod write;
+
+use arguments::{Filled, filled};
+use decks::Decks;
+use frame::{Frame, REQUESTS_MAX, Streams, frame};
+use holes::merged;
+use profile::Profile;
+
+/// A synthetic path: the frame that it was made in, all requests in their order, and all files.
+pub struct Synthetic {
+    /// Sessions, and ids before holes were closed.
+    pub frame: Frame,
+    /// Requests and files.
+    pub filled: Filled,
+}
+
+/// The path of a profile for so many processes, as the seed decides. Fails with a sentence that names key and cure.
+pub fn synthesize(profile: &Profile, processes: u32, seed: u64) -> Result<Synthetic, String> {
+    let streams = Streams::new(seed);
+    let outside: f64 = profile.classes.values().flat_map(|class| class.outside.values()).sum();
+    if outside > REQUESTS_MAX as f64 {
+        return Err(format!("RT2: more than {REQUESTS_MAX} requests; give smaller counts"));
+    }
+    let frame = frame(profile, streams)?;
+    let order = merged(profile, &frame, streams);
+    let decks = Decks::of(profile, &frame, streams);
+    let filled = filled(&order, &frame, decks, processes, streams)?;
+    Ok(Synthetic { frame, filled })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! The frame of open sessions (thesis, section 2.6.4, algorithm 1): files of each class, sessions of each file, and the sequence ids of all requests in them.
+
+use std::collections::BTreeMap;
+
+use stripewise_chance::SplitMix64;
+use stripewise_workpath::{Class, Comm, Op};
+
+use super::dealer::Dealer;
+use super::distribution::{Deck, Distribution, shuffle};
+use super::ids::Ids;
+use super::profile::{CLASSES, FileClass, Kind, Profile};
+use super::walk::Walks;
+
+/// A path has at most so many requests: some 10 GB while it is made.
+pub const REQUESTS_MAX: u64 = 1 << 27;
+/// And so many files.
+pub const FILES_MAX: u64 = 1 << 24;
+
+/// A file of the path.
+#[derive(Clone, Debug)]
+pub struct FrameFile {
+    pub class: Class,
+    /// Number in its class.
+    pub number: u32,
+    /// Bytes at most; None: no limit.
+    pub size: Option<u64>,
+    /// Numbers of its sessions: the first, and one past the last.
+    pub sessions: (u32, u32),
+}
+
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// File that is opened.
+    pub file: u32,
+    /// How.
+    pub kind: Kind,
+    /// Its operations in `Frame::ops`: the open, those between, the close.
+    pub first: u32,
+    /// How many these are.
+    pub requests: u32,
+    /// Share of its data operations that are sequential.
+    pub sequential: f64,
+    /// Its communicator: number in `Frame::comms`.
+    pub comm: u16,
+}
+
+/// All sessions, and the order of their requests.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Files, class by class.
+    pub files: Vec<FrameFile>,
+    /// Sessions, file by file.
+    pub sessions: Vec<Session>,
+    /// Operations, session by session.
+    pub ops: Vec<Op>,
+    /// Sequence id of each operation.
+    pub ids: Vec<u64>,
+    /// Communicators: the world's, each rank's own, others.
+    pub comms: Vec<Comm>,
+}
+
+/// Number of the communicator of all ranks in `Frame::comms`.
+pub const WORLD: u16 = 0;
+/// Number of each rank's own.
+pub const OWN: u16 = 1;
+
+/// The streams of a seed, one for each purpose.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams {
+    seed: u64,
+}
+
+impl Streams {
+    /// Those of a seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// The stream of a purpose, for a class and a kind and operation in it: what is drawn for one purpose leaves the others alone.
+    #[must_use]
+    pub const fn of(self, purpose: u64, class: usize, number: u64) -> SplitMix64 {
+        SplitMix64::new(self.seed, purpose << 32 | (class as u64) << 16 | number)
+    }
+}
+
+/// The frame that a profile's characteristics give. Fails with a sentence where it would be too long.
+pub fn frame(profile: &Profile, streams: Streams) -> Result<Frame, String> {
+    let mut frame = Frame { comms: vec![Comm::World, Comm::Own], ..Frame::default() };
+    let mut ids = Ids::default();
+    for (number, (name, class)) in CLASSES.iter().enumerate() {
+        if let Some(of) = profile.classes.get(*name) {
+            frame.add(of, *class, number, streams)?;
+            frame.number(of, *class, number, streams, &mut ids);
+        }
+    }
+    Ok(frame)
+}
+
+impl Frame {
+    /// Adds files and sessions of a class, and their operations.
+    fn add(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams) -> Result<(), String> {
+        if self.files.len() as u64 + u64::from(of.files) > FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files (OS); scale files down"));
+        }
+        let first_file = self.files.len() as u32;
+        let first_session = self.sessions.len();
+        self.open(of, class, number, streams)?;
+        let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+        for session in self.sessions.iter().skip(first_session) {
+            *kinds.entry(session.kind).or_default() += 1;
+        }
+        let mut planned: BTreeMap<Kind, Planned> = BTreeMap::new();
+        for (kind, count) in kinds {
+            planned.insert(kind, Planned::of(of, class, kind, count, number, streams, &mut self.comms));
+        }
+        for session in self.sessions.iter_mut().skip(first_session) {
+            let Some(plan) = planned.get_mut(&session.kind) else { continue };
+            let requests = plan.duration.whole(1);
+            if self.ops.len() as u64 + requests + 2 > REQUESTS_MAX {
+                return Err(format!("more than {REQUESTS_MAX} requests; scale requests or files down, or give shorter sessions (D, OT)"));
+            }
+            session.first = self.ops.len() as u32;
+            session.requests = requests as u32 + 1;
+            session.sequential = plan.sequential.draw().clamp(0.0, 1.0);
+            session.comm = plan.comm.deal().filter(|_| class == Class::Shared).unwrap_or(OWN);
+            self.ops.push(session.kind.open());
+            plan.walks.walk(requests as usize - 1, &mut self.ops);
+            self.ops.push(session.kind.close());
+        }
+        self.size(of, first_file as usize, number, streams);
+        Ok(())
+    }
+
+    fn open(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams) -> Result<(), String> {
+        let known = |counts: &BTreeMap<Kind, f64>| -> Vec<(Kind, f64)> {
+            counts.iter().filter(|(kind, _)| of.sessions.contains_key(kind)).map(|(&kind, &count)| (kind, count)).collect()
+        };
+        let mut first = Dealer::of(known(&of.access.first));
+        if first.is_empty() {
+            first = Dealer::of(of.sessions.keys().map(|&kind| (kind, 1.0)));
+        }
+        let mut next: BTreeMap<Kind, Dealer<Kind>> =
+            of.sessions.keys().map(|&kind| (kind, Dealer::of(of.access.next.get(&kind).map(known).unwrap_or_default()))).collect();
+        let mut times = Deck::of(&of.open_times, of.files as usize, &mut streams.of(1, number, 0));
+        for file in 0..of.files {
+            let at = self.files.len() as u32;
+            let begin = self.sessions.len();
+            let count = if of.sessions.is_empty() { 0 } else { times.whole(0) };
+            if begin as u64 + count > REQUESTS_MAX / 2 {
+                return Err(format!("more than {} sessions (OS, OT); scale files down", REQUESTS_MAX / 2));
+            }
+            let mut before = None;
+            for _ in 0..count {
+                let dealt = before.and_then(|kind| next.get_mut(&kind)).and_then(Dealer::deal);
+                let Some(mut kind) = dealt.or_else(|| first.deal()) else { break };
+                // What is a directory stays one.
+                if let Some(before) = before
+                    && (kind == Kind::PosixDirectory) != (before == Kind::PosixDirectory)
+                {
+                    kind = before;
+                }
+                self.sessions.push(Session { file: at, kind, first: 0, requests: 0, sequential: 1.0, comm: OWN });
+                before = Some(kind);
+            }
+            self.files.push(FrameFile { class, number: file, size: None, sessions: (begin as u32, self.sessions.len() as u32) });
+        }
+        Ok(())
+    }
+
+    /// Deals sizes (FS): those with more requests get more.
+    fn size(&mut self, of: &FileClass, first: usize, number: usize, streams: Streams) {
+        let Some(sizes) = &of.file_size else { return };
+        let requests: Vec<u64> = self.files.iter().skip(first).map(|file| self.requests_of(file)).collect();
+        let mut random = streams.of(2, number, 0);
+        let mut deck = Deck::of(sizes, requests.len(), &mut random);
+        let mut dealt: Vec<u64> = requests.iter().map(|_| deck.whole(0)).collect();
+        dealt.sort_unstable();
+        let mut order: Vec<usize> = (0..requests.len()).collect();
+        // Of files with as many requests, chance decides.
+        shuffle(&mut order, &mut random);
+        order.sort_by_key(|&file| requests.get(file).copied());
+        for (file, size) in order.into_iter().zip(dealt) {
+            if let Some(file) = self.files.get_mut(first + file) {
+                file.size = Some(size);
+            }
+        }
+    }
+
+    fn requests_of(&self, file: &FrameFile) -> u64 {
+        let (begin, end) = (file.sessions.0 as usize, file.sessions.1 as usize);
+        self.sessions.get(begin..end).unwrap_or_default().iter().map(|session| u64::from(session.requests)).sum()
+    }
+
+    /// Gives the requests of a class their ids: an open ISG after the close before it, from id 0 for the first; each other one IRG after the one before.
+    fn number(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams, ids: &mut Ids) {
+        let files: Vec<&FrameFile> = self.files.iter().filter(|file| file.class == class).collect();
+        let (begin, end) = match (files.first(), files.last()) {
+            (Some(first), Some(last)) => (first.sessions.0 as usize, last.sessions.1 as usize),
+            _ => return,
+        };
+        let sessions = self.sessions.get(begin..end).unwrap_or_default();
+        let mut gaps = Deck::of(&of.session_gap, sessions.len(), &mut streams.of(3, number, 0));
+        let mut inner: BTreeMap<Kind, Deck> = BTreeMap::new();
+        for (place, (&kind, described)) in of.sessions.iter().enumerate() {
+            let count = sessions.iter().filter(|session| session.kind == kind).map(|session| session.requests as usize - 1).sum();
+            inner.insert(kind, Deck::of(&described.request_gap, count, &mut streams.of(4, number, place as u64)));
+        }
+        let mut close = 0;
+        let mut file = None;
+        for session in sessions {
+            if file != Some(session.file) {
+                (file, close) = (Some(session.file), 0);
+            }
+            let mut id = ids.take(close + gaps.whole(1));
+            self.ids.push(id);
+            let Some(deck) = inner.get_mut(&session.kind) else { continue };
+            for _ in 1..session.requests {
+                id = ids.take(id + deck.whole(1));
+                self.ids.push(id);
+            }
+            close = id;
+        }
+    }
+}
+
+/// What sessions of a kind are dealt from.
+struct Planned {
+    duration: Deck,
+    sequential: Deck,
+    comm: Dealer<u16>,
+    walks: Walks,
+}
+
+impl Planned {
+    fn of(of: &FileClass, class: Class, kind: Kind, count: usize, number: usize, streams: Streams, comms: &mut Vec<Comm>) -> Self {
+        let place = of.sessions.keys().position(|&other| other == kind).unwrap_or_default() as u64;
+        let described = of.sessions.get(&kind);
+        let deck = |purpose: u64, distribution: Option<&Distribution>| {
+            Deck::of(distribution.unwrap_or(&Distribution::constant(1.0)), count, &mut streams.of(purpose, number, place))
+        };
+        let mut dealt: Vec<(u16, f64)> = Vec::new();
+        for (name, &weight) in described.iter().flat_map(|each| &each.communicators) {
+            if let Some(comm) = comm_named(name) {
+                let number = comms.iter().position(|&each| each == comm).unwrap_or_else(|| {
+                    comms.push(comm);
+                    comms.len() - 1
+                });
+                dealt.push((number as u16, weight));
+            }
+        }
+        if dealt.is_empty() {
+            dealt.push((if class == Class::Shared { WORLD } else { OWN }, 1.0));
+        }
+        Self {
+            duration: deck(5, described.map(|each| &each.duration)),
+            sequential: deck(6, described.map(|each| &each.sequential)),
+            comm: Dealer::of(dealt),
+            walks: Walks::of(kind, &described.map(|each| each.following.clone()).unwrap_or_default()),
+        }
+    }
+}
+
+/// `world`, `self`, `blocks-4`, `congruent-4`.
+fn comm_named(name: &str) -> Option<Comm> {
+    let count = |text: &str| text.parse().ok().filter(|&count: &u32| count > 0);
+    match name {
+        "world" => Some(Comm::World),
+        "self" => Some(Comm::Own),
+        _ => match name.split_once('-')? {
+            ("blocks", ranks) => count(ranks).map(Comm::Blocks),
+            ("congruent", by) => count(by).map(Comm::Congruent),
+            _ => None,
+        },
+    }
+}

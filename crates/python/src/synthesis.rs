@@ -1,0 +1,33 @@
+//! Synthetic workload paths for Python: a profile's JSON in, a file of a path out.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use serde_json::json;
+use stripewise_pioneer::synthesis::{profile::Profile, synthesize, write::write};
+
+use crate::errors::of_workload;
+
+/// Adds what is here to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(pioneer_synthesize, module)?)
+}
+
+/// Writes the synthetic path of a profile (docs/formats.md, Profile of a workload, as JSON with all keys) for so many processes; says as JSON what it has:
+/// {"requests", "sessions", "files"}.
+///
+/// Raises WorkloadError for what is no such profile, would be too long a path, or cannot be written.
+#[pyfunction]
+fn pioneer_synthesize(py: Python<'_>, profile_json: &str, processes: u32, seed: u64, out: PathBuf) -> PyResult<String> {
+    py.detach(|| {
+        let profile: Profile = serde_json::from_str(profile_json).map_err(|e| format!("this is no profile ({e})"))?;
+        let made = synthesize(&profile, processes, seed)?;
+        let file = File::create(&out).map_err(|e| e.to_string())?;
+        write(&profile, &made, seed, BufWriter::with_capacity(1 << 20, file)).map_err(|e| format!("the path cannot be written ({e})"))?;
+        let found = json!({ "requests": made.filled.requests.len(), "sessions": made.frame.sessions.len(), "files": made.filled.files.len() });
+        Ok(found.to_string())
+    })
+    .map_err(|e: String| of_workload(e))
+}

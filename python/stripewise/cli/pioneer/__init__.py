@@ -1,0 +1,1 @@
+"""Verbs: describe a workload, make it again, play it, compare."""

@@ -1,0 +1,296 @@
+"""From a generic workload path to its profile: the characteristics of the thesis's table 2.4 (section 2.6.3).
+
+They are taken within file open sessions, by file class and kind of session; a row's sequence id is its place in the
+path, from 1 on, and the first session of a file counts from a close with id 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..extraction.calls import Bool, Int
+from ..extraction.generic_path import Gwp
+from ..extraction.views import spanned
+from ..operations import by_number, operations
+from .distribution import ONE, TWO, ZERO, Bursts, Distribution, Slack, empirical
+from .profile import CLASSES, KINDS, NAMES_MAX, FileClass, Profile, SessionKind, Subgroup, View
+
+#: A slack is long from here on, in seconds, where it is also so many times the median.
+LONG_S = 1e-3
+LONG_TIMES = 20
+#: Where more than this share is long, there are no bursts.
+LONG_SHARE_MAX = 0.25
+#: Slacks of an operation, at least, to look for bursts.
+BURSTS_MIN = 8
+#: Views of a kind of sessions that a profile keeps.
+VIEWS_MAX = 64
+_ENDS = {"open": "open", "opendir": "open", "mpi_open": "open", "close": "close", "mpi_close": "close"}
+
+
+@dataclass(frozen=True, eq=False)
+class Framework:
+    """The framework of file open sessions (thesis, section 2.5.3, figure 2.3): arrays by session, in order of opens."""
+
+    #: Rows of the path that are in sessions, session by session.
+    rows: Int
+    #: Where in `rows` each session begins; one more at the end.
+    begins: Int
+    file: Int
+    #: Number in profile.KINDS.
+    kind: Int
+
+    @property
+    def count(self) -> int:
+        """Number of sessions."""
+        return len(self.file)
+
+    @property
+    def session(self) -> Int:
+        """Of each of `rows` its session."""
+        return np.repeat(np.arange(self.count), np.diff(self.begins))
+
+
+def framework_of(gwp: Gwp) -> Framework:
+    """The sessions of a path; rows outside are left out."""
+    rows = np.flatnonzero(gwp.session >= 0)
+    rows = rows[np.argsort(gwp.session[rows].astype(np.int32), kind="stable")]
+    begins = np.flatnonzero(np.diff(gwp.session[rows], prepend=-1))
+    # By their opens: sessions that children alone have are numbered behind the root's.
+    order = np.argsort(rows[begins], kind="stable")
+    lengths = np.diff(np.append(begins, len(rows)))[order]
+    starts = np.repeat(begins[order] - np.append(0, np.cumsum(lengths)[:-1]), lengths)
+    rows = rows[np.arange(len(rows)) + starts]
+    begins = np.append(0, np.cumsum(lengths))
+    return Framework(rows, begins, gwp.file[rows[begins[:-1]]], _kinds(gwp, rows, begins))
+
+
+def _kinds(gwp: Gwp, rows: Int, begins: Int) -> Int:
+    """The kind of each session: by its interface and the mode of its open; where that is not known, by what it does."""
+    opens = rows[begins[:-1]]
+    if not len(opens):
+        return np.empty(0, np.int64)
+    ops = operations()
+    data = [each for each in ops.values() if each.is_data]
+    does = np.zeros(256, np.int64)
+    for each in data:
+        does[each.number] = 1 if "read" in each.name else 2
+    done = np.bitwise_or.reduceat(does[gwp.op[rows]], begins[:-1])
+    mode = gwp.size[opens] & 3
+    mode = np.where(mode == 0, np.where(done == 0, 3, done), mode)
+    # What a session does it may do, whatever its open says.
+    mode = mode | done
+    is_mpi = gwp.op[opens] == ops["mpi_open"].number
+    kind = np.where(is_mpi, KINDS.index("mpi-read"), 0) + mode - 1
+    return np.where(gwp.op[opens] == ops["opendir"].number, KINDS.index("posix-directory"), kind)
+
+
+def profile_of(gwp: Gwp, tool: str = "") -> Profile:
+    """The characteristics of a path."""
+    frame = framework_of(gwp)
+    file_class = np.array([CLASSES.index(each.file_class) for each in gwp.files], np.int64)
+    children = max(1, gwp.processes - 1)
+    return Profile(
+        apart=gwp.apart,
+        processes=gwp.processes,
+        requests=len(gwp),
+        duration_s=gwp.duration_ns / 1e9,
+        tool=tool,
+        application=gwp.application,
+        subgroups=tuple(Subgroup(each.text, len(each.ranks) / children) for each in gwp.groups),
+        classes={name: _class(gwp, frame, file_class, number) for number, name in enumerate(CLASSES)},
+    )
+
+
+def session_gaps(gwp: Gwp, frame: Framework, of: Int) -> Int:
+    """ISG of these sessions: ids from the close of the file's session before to the open; the first from id 0."""
+    order = of[np.argsort(frame.file[of], kind="stable")]
+    opens = gwp.ids[frame.rows[frame.begins[:-1]]][order]
+    closes = gwp.ids[frame.rows[frame.begins[1:] - 1]][order]
+    same = np.append(False, np.diff(frame.file[order]) == 0)
+    before = np.where(same, np.append(0, closes[:-1]), 0)
+    # Sessions of a file that overlap have no gap; ids are unique all the same.
+    return np.maximum(opens - before, 1)
+
+
+def _class(gwp: Gwp, frame: Framework, file_class: Int, number: int) -> FileClass:
+    files = np.flatnonzero(file_class == number)
+    if not len(files):
+        return FileClass()
+    mine = np.flatnonzero(file_class[frame.file] == number)
+    outside = np.flatnonzero((gwp.session < 0) & (file_class[gwp.file] == number))
+    times = np.bincount(frame.file[mine], minlength=len(gwp.files))[files]
+    first, following = _access(frame, mine)
+    names = [gwp.files[file].template for file in files[:NAMES_MAX].tolist()]
+    return FileClass(
+        files=len(files),
+        open_times=empirical(times),
+        session_gap=empirical(session_gaps(gwp, frame, mine)) if len(mine) else ONE,
+        file_size=empirical(_sizes(gwp)[files]),
+        outside=_counts(gwp.op[outside]),
+        outside_slack=_slacks(gwp, outside),
+        names=tuple(names),
+        first=first,
+        next=following,
+        sessions={
+            KINDS[kind]: _session_kind(gwp, frame, mine[frame.kind[mine] == kind])
+            for kind in np.unique(frame.kind[mine]).tolist()
+        },
+    )
+
+
+def _sizes(gwp: Gwp) -> Int:
+    """FS of each file: the largest sum of offset and size, of the last rank's writes where it is shared; what it has
+    before the run counts as well."""
+    writes = np.zeros(256, np.bool_)
+    writes[[each.number for each in operations().values() if each.is_data and "write" in each.name]] = True
+    view = np.stack([gwp.piece, gwp.distance, gwp.pieces, gwp.tile], axis=1)
+    span = spanned(gwp.session, gwp.op == operations()["mpi_view"].number, gwp.size, view)
+    end = gwp.offset + span + np.where(writes[gwp.op], np.maximum(gwp.shift, 0) * (gwp.processes - 1), 0)
+    rows = np.flatnonzero(_is_data()[gwp.op] & (gwp.offset >= 0))
+    found = np.array([each.bytes for each in gwp.files], np.int64)
+    np.maximum.at(found, gwp.file[rows], end[rows])
+    return found
+
+
+def _is_data() -> Bool:
+    found = np.zeros(256, np.bool_)
+    found[[each.number for each in operations().values() if each.is_data]] = True
+    return found
+
+
+def _access(frame: Framework, mine: Int) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """AM: which kind opens a file first, and which follows which."""
+    if not len(mine):
+        return {}, {}
+    order = mine[np.argsort(frame.file[mine], kind="stable")]
+    kind, same = frame.kind[order], np.append(False, np.diff(frame.file[order]) == 0)
+    first = Counter(KINDS[each] for each in kind[~same].tolist())
+    pairs = np.flatnonzero(same)
+    number, counts = np.unique(kind[pairs - 1] * len(KINDS) + kind[pairs], return_counts=True)
+    following: dict[str, dict[str, int]] = {}
+    for each, count in zip(number.tolist(), counts.tolist(), strict=True):
+        before, after = divmod(each, len(KINDS))
+        following.setdefault(KINDS[before], {})[KINDS[after]] = count
+    return dict(first), following
+
+
+def _counts(op: Int) -> dict[str, int]:
+    number, counts = np.unique(op, return_counts=True)
+    names = by_number()
+    return {names[each].name: count for each, count in zip(number.tolist(), counts.tolist(), strict=True)}
+
+
+def _session_kind(gwp: Gwp, frame: Framework, of: Int) -> SessionKind:
+    """The characteristics of these sessions, which are of one class and kind."""
+    lengths = (frame.begins[1:] - frame.begins[:-1])[of]
+    begins = np.append(0, np.cumsum(lengths))
+    places = np.arange(begins[-1]) + np.repeat(frame.begins[of] - begins[:-1], lengths)
+    rows = frame.rows[places]
+    session = np.repeat(np.arange(len(of)), lengths)
+    is_open = np.zeros(len(rows), np.bool_)
+    is_open[begins[:-1]] = True
+    gaps = np.diff(gwp.ids[rows], prepend=0)[~is_open]
+    after = np.flatnonzero(~is_open)
+    data = np.flatnonzero(_is_data()[gwp.op[rows]] & (gwp.offset[rows] >= 0))
+    sequential, jumps = _sequential(gwp.offset[rows[data]], gwp.size[rows[data]], session[data])
+    totals = np.bincount(session[data], minlength=len(of))
+    shares = np.bincount(session[data], sequential, len(of))[totals > 0] / totals[totals > 0]
+    shifted = gwp.shift[rows[data]]
+    return SessionKind(
+        duration=empirical(lengths - 1) if len(of) else TWO,
+        request_gap=empirical(gaps) if len(after) else ONE,
+        sequential=empirical(np.round(shares, 6)) if len(shares) else ONE,
+        following=_following(gwp, rows, session, is_open),
+        offset=empirical(gwp.offset[rows[data]][jumps]) if jumps.any() else None,
+        size=_by_operation(gwp, rows[~is_open]),
+        views=_views(gwp, rows),
+        shift=empirical(shifted) if len(shifted) else ZERO,
+        slack=_slacks(gwp, rows),
+        communicators=_communicators(gwp, rows[is_open]),
+    )
+
+
+def _sequential(offset: Int, size: Int, session: Int) -> tuple[Bool, Bool]:
+    """Which data operations begin where the one before in the session ended (the first one: at 0), and which do not."""
+    if not len(offset):
+        return np.empty(0, np.bool_), np.empty(0, np.bool_)
+    same = np.append(False, np.diff(session) == 0)
+    expected = np.where(same, np.append(0, (offset + size)[:-1]), 0)
+    found = offset == expected
+    return found, ~found
+
+
+def _following(gwp: Gwp, rows: Int, session: Int, is_open: Bool) -> dict[str, dict[str, int]]:
+    """RT1: which operation follows which; "" is the open. The close stands in D alone."""
+    op = gwp.op[rows]
+    names = by_number()
+    closes = np.isin(op, [operations()[name].number for name in ("close", "mpi_close")])
+    after = np.flatnonzero(~is_open & ~closes)
+    before = np.where(is_open[after - 1], 0, op[after - 1])
+    pairs, counts = np.unique(before * 256 + op[after], return_counts=True)
+    found: dict[str, dict[str, int]] = {}
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        first, then = divmod(pair, 256)
+        found.setdefault(names[first].name if first else "", {})[names[then].name] = count
+    # Sessions without anything between open and close need no word; D tells.
+    return found
+
+
+def _groups(gwp: Gwp, rows: Int) -> Iterable[tuple[str, Int]]:
+    """The rows by operation, in their order."""
+    if not len(rows):
+        return
+    names = by_number()
+    order = rows[np.argsort(gwp.op[rows].astype(np.int16), kind="stable")]
+    begins = np.flatnonzero(np.diff(gwp.op[order], prepend=-1))
+    for begin, end in zip(begins.tolist(), np.append(begins[1:], len(order)).tolist(), strict=True):
+        yield names[int(gwp.op[order[begin]])].name, order[begin:end]
+
+
+def _by_operation(gwp: Gwp, rows: Int) -> dict[str, Distribution]:
+    """SIZE of the operations that have one."""
+    ops = operations()
+    sized = {"ftruncate", "fallocate", "mpi_set_size", "mpi_preallocate", "mmap", "lock", "advise"}
+    return {op: empirical(gwp.size[at]) for op, at in _groups(gwp, rows) if ops[op].is_data or op in sized}
+
+
+def _views(gwp: Gwp, rows: Int) -> tuple[View, ...]:
+    at = rows[gwp.op[rows] == operations()["mpi_view"].number]
+    if not len(at):
+        return ()
+    stacked = np.stack([gwp.piece[at], gwp.distance[at], gwp.pieces[at], gwp.tile[at]], axis=1)
+    found, counts = np.unique(stacked, axis=0, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:VIEWS_MAX]
+    rows_of = ((*found[each].tolist(), int(counts[each])) for each in most.tolist())
+    return tuple(View(piece, distance, pieces, tile, weight) for piece, distance, pieces, tile, weight in rows_of)
+
+
+def _communicators(gwp: Gwp, opens: Int) -> dict[str, int]:
+    comm = gwp.comm[opens]
+    number, counts = np.unique(comm[comm >= 0], return_counts=True)
+    pairs = zip(number.tolist(), counts.tolist(), strict=True)
+    return {gwp.communicators[each].text: count for each, count in pairs}
+
+
+def _slacks(gwp: Gwp, rows: Int) -> dict[str, Slack]:
+    """ST by operation: opens and closes of both interfaces go by these words."""
+    found: dict[str, list[Int]] = {}
+    for op, at in _groups(gwp, rows):
+        found.setdefault(_ENDS.get(op, op) if gwp.session[at[0]] >= 0 else op, []).append(at)
+    return {op: slack_of(np.sort(np.concatenate(at)), gwp.slack_ns) for op, at in found.items()}
+
+
+def slack_of(rows: Int, slack_ns: Int) -> Slack:
+    """The distribution of slack in these rows, in seconds: bursts and pauses where few are long and most are short."""
+    seconds = slack_ns[rows] / 1e9
+    limit = max(LONG_S, LONG_TIMES * float(np.median(seconds)))
+    is_long = seconds >= limit
+    count = int(is_long.sum())
+    if len(rows) < BURSTS_MIN or count < 2 or count > LONG_SHARE_MAX * len(rows):
+        return empirical(seconds)
+    places = np.flatnonzero(is_long)
+    return Bursts(empirical(seconds[~is_long]), empirical(seconds[is_long]), empirical(np.diff(places, prepend=-1)))

@@ -1,0 +1,1 @@
+"""How alike two runs are (thesis, section 2.7.2)."""

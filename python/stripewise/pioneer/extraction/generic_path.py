@@ -1,0 +1,99 @@
+"""What a generic workload path is (thesis, section 2.5.1): the root's requests, annotated with who makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .calls import Bool, Int
+from .subgroups import Subgroup
+
+#: Numbers of `who` in a path (crates/workpath/src/node.rs).
+ALL, ROOT, CHILDREN, FIRST_GROUP = 0, 1, 2, 16
+#: Kinds of communicators in a path (crates/workpath/src/tables.rs).
+WORLD, SELF, BLOCKS, CONGRUENT = "world", "self", "blocks", "congruent"
+
+
+@dataclass(frozen=True)
+class GwpFile:
+    """A file of a path; its name is relative, with {rank} where the rank stands."""
+
+    template: str
+    #: One of profile.CLASSES.
+    file_class: str
+    #: Bytes that it has before the run, as far as what is read tells.
+    bytes: int
+    is_directory: bool
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """Which ranks open a file together: `count` consecutive ones (blocks), those of one rest divided by it (congruent),
+    all (world) or each by itself (self)."""
+
+    kind: str
+    count: int = 0
+
+    @property
+    def text(self) -> str:
+        """As in a profile: `world`, `self`, `blocks-4`, `congruent-4`."""
+        return self.kind if self.kind in (WORLD, SELF) else f"{self.kind}-{self.count}"
+
+
+@dataclass(frozen=True, eq=False)
+class Gwp:
+    """Columns of one length, a row for each request, in the root's order; a row's sequence id is its number plus 1."""
+
+    #: Number of the operation (operations.py).
+    op: Int
+    #: Number in `files`.
+    file: Int
+    #: 0 all ranks, 1 the root, 2 all but the root, 16 + g group g.
+    who: Int
+    #: First byte in the file, of the root (of children-only requests the chosen child's, less its rank times the
+    #: shift); -1: none.
+    offset: Int
+    #: Bytes; of an open its mode, of a change of size the new one.
+    size: Int
+    #: Bytes that the offset grows by with each rank.
+    shift: Int
+    start_ns: Int
+    end_ns: Int
+    #: From the end of the previous request of the same process to the start; what passed between a nonblocking call
+    #: and its wait is added.
+    slack_ns: Int
+    #: Number in `communicators`; -1 outside MPI.
+    comm: Int
+    collective: Bool
+    #: Number of the open session; -1: outside.
+    session: Int
+    #: Views: bytes of a piece (0: bytes as they lie), from piece to piece, pieces, from one set of them to the next.
+    piece: Int
+    distance: Int
+    pieces: Int
+    tile: Int
+    #: The other file of a rename or link; -1.
+    other: Int
+    files: tuple[GwpFile, ...]
+    communicators: tuple[Communicator, ...]
+    processes: int
+    groups: tuple[Subgroup, ...]
+    #: Rows of the trace that were looked at.
+    records: int = 0
+    application: str | None = None
+    #: Long slacks of ranks differ independently (pauses.py).
+    apart: bool = False
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @property
+    def ids(self) -> Int:
+        """Global sequence ids: 1, 2, 3, ... (thesis, figure 2.5)."""
+        return np.arange(1, len(self.op) + 1)
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first start to the last end."""
+        return int(self.end_ns.max() - self.start_ns.min()) if len(self.op) else 0

@@ -1,0 +1,34 @@
+"""Whether ranks pause equally long (ours; the thesis has the root's slack alone).
+
+Where all wait for each other in between, or compute the same, a long pause of the root is one of its children, too.
+Where each computes on its own, drawing one length for all ranks would let them move in step as they do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .calls import Int
+
+#: Long pauses, ns: from here on, and from this share of the longest ones on.
+LONG_NS = 1_000_000
+LONG_SHARE = 0.25
+#: So many make a judgement.
+PAUSES_MIN = 8
+#: Pauses that differ by less than this share of their mean are equal.
+EQUAL = 0.005
+#: Ranks whose pauses correlate (by rank order) less than this pause on their own.
+CORRELATED = 0.5
+
+
+def is_apart(root_ns: Int, child_ns: Int) -> bool:
+    """Whether the slacks of requests that both make, in one order, are independent where both are long."""
+    if len(root_ns) < PAUSES_MIN:
+        return False
+    limits = [max(LONG_NS, LONG_SHARE * float(np.sort(each)[-3])) for each in (root_ns, child_ns)]
+    both = (root_ns >= limits[0]) & (child_ns >= limits[1])
+    pauses = root_ns[both].astype(np.float64), child_ns[both].astype(np.float64)
+    if len(pauses[0]) < PAUSES_MIN or any(each.std() < EQUAL * each.mean() for each in pauses):
+        return False
+    orders = [np.argsort(np.argsort(each)) for each in pauses]
+    return bool(np.corrcoef(orders[0], orders[1])[0, 1] < CORRELATED)

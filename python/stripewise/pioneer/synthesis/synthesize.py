@@ -1,0 +1,250 @@
+"""From a profile to a path that the player plays: by statistics (thesis, section 2.6.4, algorithm 1) or by symbolic
+patterns, whichever is expected to be more like the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import native
+from ...errors import UsageError, WorkloadError, naming
+from .. import path as paths
+from ..characterization.profile_reader import PROCESSES_MAX, profile_of
+from .knobs import turned
+from .likeness import Likeness, expected
+from .program import has_program, write_program
+
+STATISTICS, SYMBOLIC = "statistics", "symbolic"
+WAYS = (STATISTICS, SYMBOLIC)
+SEED_MAX = (1 << 64) - 1
+#: Expected distances that differ by less are no reason for statistics where there are patterns.
+TIE = 0.02
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What is changed before a path is made (knobs.py)."""
+
+    scale: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    fs: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.scale or self.sets or self.fs)
+
+
+#: The profile as it is.
+NO_KNOBS = Knobs()
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """A path that was made."""
+
+    path: Path
+    #: One of `WAYS`.
+    way: str
+    processes: int
+    #: Of rank 0.
+    requests: int
+    files: int
+    nodes: int
+    #: By way that was tried, what is expected of it; None where the profile does not tell.
+    likeness: Mapping[str, Likeness | None]
+    #: The patterns are of one number of processes: that they grow as they do is a guess.
+    is_guess: bool
+    #: The classes were edited, and patterns are left out for that.
+    is_edited: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """As `synth --json` prints it."""
+        likeness = {
+            way: None
+            if each is None
+            else {"throughput": each.throughput, "ratio": each.ratio, "arrivals": each.arrivals}
+            for way, each in self.likeness.items()
+        }
+        return {
+            "path": str(self.path), "by": self.way, "processes": self.processes, "requests": self.requests,
+            "files": self.files, "nodes": self.nodes, "expected": likeness, "guess": self.is_guess,
+            "edited": self.is_edited,
+        }  # fmt: skip
+
+
+def synthesize(
+    data: Mapping[str, Any],
+    source: str,
+    out: Path,
+    processes: int | None = None,
+    seed: int = 1,
+    knobs: Knobs = NO_KNOBS,
+    by: str | None = None,
+) -> Synthetic:
+    """Writes a path of the profile (as JSON with all keys); `source` names it in errors.
+
+    `processes` (default: the profile's) is the number that statistics scale to; a path by symbolic patterns holds their
+    numbers at it. Raises WorkloadError, and UsageError for knobs and ways that do not fit.
+    """
+    processes = int(data["processes"]) if processes is None else processes
+    if not 1 <= processes <= PROCESSES_MAX:
+        raise UsageError(f"-n: {processes} is not from 1 to {PROCESSES_MAX}")
+    if by not in (None, *WAYS):
+        raise UsageError(f"--by: '{by}' is no way; give {' or '.join(WAYS)}")
+    programs: Mapping[str, Any] = data.get("programs") or {}
+    symbolic = has_program(programs)
+    # Who edits the classes wants what they say.
+    is_edited = symbolic and by is None and programs.get("classes", digest(data)) != digest(data)
+    if by == SYMBOLIC and knobs:
+        raise UsageError("--by: knobs change statistics alone; leave them out, or give --by statistics")
+    if by == SYMBOLIC and not symbolic:
+        raise UsageError(f"--by: {source} has no symbolic patterns (key programs); give --by statistics")
+    statistics = any(of["OS"] for of in data["classes"].values())
+    tries = [by] if by is not None else [
+        *([SYMBOLIC] if symbolic and not knobs and not is_edited else []), *([STATISTICS] if statistics else [])
+    ]  # fmt: skip
+    if not tries:
+        raise UsageError(f"--scale, --set, --fs: change statistics, and {source} has no file in any class (OS)")
+    changed = at_processes(turned(data, knobs.scale, knobs.sets, knobs.fs), processes)
+    if knobs:
+        # What knobs made is checked as what a person writes.
+        with _as_usage(source):
+            changed = profile_of(changed, source).as_json()
+    with contextlib.ExitStack() as held:
+        made: dict[str, Path] = {}
+        for way in tries:
+            part = held.enter_context(_beside(out))
+            if way == SYMBOLIC:
+                write_program(programs, processes, seed, part, source, bool(data.get("apart")))
+                _check_offsets(part, processes, source)
+            else:
+                with naming(source):
+                    native.call("pioneer_synthesize", json.dumps(changed), processes, seed, part)
+            made[way] = part
+        judged = {way: None if knobs else expected(part, processes, programs, source) for way, part in made.items()}
+        way = _better(judged)
+        facts = paths.info(made[way])
+        os.replace(made[way], out)
+    is_guess = way == SYMBOLIC and bool(programs.get("guess")) and [processes] != programs.get("processes")
+    return Synthetic(
+        out, way, processes, facts["requests"], len(facts["files"]), facts["nodes"], judged, is_guess, is_edited,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _as_usage(source: str) -> Iterator[None]:
+    try:
+        yield
+    except WorkloadError as error:
+        raise UsageError(f"--scale, --set, --fs: make no profile: {error}") from error
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """Of a profile's classes, as JSON: whether somebody has edited them since the patterns were made."""
+    return hashlib.sha256(json.dumps(data["classes"], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _check_offsets(path: Path, processes: int, source: str) -> None:
+    """Raises WorkloadError where a rank would go below a file's begin: formulas of other numbers of processes do."""
+    for rank in {0, 1, processes - 1} & set(range(processes)):
+        found = paths.requests(path, processes, rank)
+        if (found["offset"] < -1).any():
+            raise WorkloadError(
+                f"{source}: programs: rank {rank} would go to offset {found['offset'].min()}: no formulas for "
+                f"{processes} processes; give --by {STATISTICS}, or traces of other numbers to 'characterize'"
+            )
+
+
+def _better(judged: Mapping[str, Likeness | None]) -> str:
+    """The way that is expected to be nearer; patterns where that is the same, or nobody knows."""
+    first, *others = judged
+    for other in others:
+        here, there = judged[first], judged[other]
+        if here is not None and there is not None and there.sum < here.sum - TIE:
+            first = other
+    return first
+
+
+@contextlib.contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """A name beside `out` that nobody guesses; nothing is left there. Raises WorkloadError where none can be made."""
+    part = out.with_name(f".{out.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        part.open("xb").close()
+    except OSError as error:
+        raise WorkloadError(f"{out}: cannot be written ({error.strerror}); give another name") from error
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def at_processes(data: Mapping[str, Any], processes: int) -> dict[str, Any]:
+    """The profile for so many processes: shared files that the ranks share in turn grow with them.
+
+    Where all offsets (OFF) of a kind of session on shared files lie in the root's own part of rounds of P x SHIFT
+    bytes, rounds get as long as `processes` make them; all else stays (weak scaling). A guess, from one P.
+    """
+    made = dict(data)
+    before = int(made["processes"])
+    shared = made["classes"].get("shared")
+    if before == processes or not shared or not shared["OS"]:
+        return made
+    sessions = dict(shared["sessions"])
+    shared = {**shared, "sessions": sessions}
+    grown = None
+    for kind, of in sessions.items():
+        shift = _usual(of.get("SHIFT", {}))
+        offsets = of.get("OFF")
+        if shift is None or shift <= 0 or offsets is None:
+            continue
+        unit = before * shift
+        values = _numbers(offsets)
+        if not values or max(values) < unit or any(value % unit >= shift for value in values):
+            continue
+        sessions[kind] = {**of, "OFF": _moved(offsets, unit, processes * shift)}
+        if "VIEW" in of:
+            sessions[kind]["VIEW"] = [_turned(view, unit, processes * shift) for view in of["VIEW"]]
+        grown = (unit, processes * shift)
+    if grown is not None and shared.get("FS") is not None and _numbers(shared["FS"]):
+        shared["FS"] = _moved(shared["FS"], *grown)
+    made["classes"] = {**made["classes"], "shared": shared}
+    return made
+
+
+def _numbers(of: Mapping[str, Any]) -> list[int]:
+    """Whole values of a distribution that a trace showed; nothing of a law."""
+    given = of.get("values", of.get("quantiles", [of["constant"]] if "constant" in of else []))
+    return [int(each) for each in given] if all(float(each).is_integer() for each in given) else []
+
+
+def _moved(of: Mapping[str, Any], unit: int, new: int) -> dict[str, Any]:
+    def one(value: float) -> int:
+        return int(value) // unit * new + int(value) % unit
+
+    if "constant" in of:
+        return {"constant": one(of["constant"])}
+    key = "values" if "values" in of else "quantiles"
+    return {**of, key: [one(each) for each in of[key]]}
+
+
+def _turned(view: Mapping[str, Any], unit: int, new: int) -> dict[str, Any]:
+    """A view whose pieces are so far apart as all ranks' pieces are long."""
+    grown = {key: view[key] // unit * new for key in ("distance", "tile") if view[key] % unit == 0}
+    return {**view, **grown}
+
+
+def _usual(of: Mapping[str, Any]) -> int | None:
+    """The most frequent value."""
+    if "constant" in of:
+        return int(of["constant"])
+    if "values" in of:
+        return int(max(zip(of["weights"], of["values"], strict=True))[1])
+    return None

@@ -1,0 +1,109 @@
+"""Knobs change what they name and nothing else, and say what there is where they name nothing."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stripewise.errors import UsageError
+from stripewise.pioneer.characterization.profile_reader import profile_of
+from stripewise.pioneer.synthesis.knobs import turned
+
+HAND = {
+    "version": 1,
+    "processes": 4,
+    "classes": {
+        "shared": {
+            "OS": 2,
+            "FS": {"values": [4096, 8192], "weights": [1, 1]},
+            "RT2": {"stat": 3},
+            "ST2": {"stat": 0.5},
+            "sessions": {
+                "mpi-write": {
+                    "D": {"values": [2, 11], "weights": [1, 3]},
+                    "SIZE": {"mpi_write_at": 4096},
+                    "OFF": {"uniform": [0, 8192]},
+                    "SHIFT": 4096,
+                    "ST": {"mpi_write_at": {"short": 0.25, "long": 2, "every": 8}},
+                }
+            },
+        },
+        "private": {"OS": 3, "sessions": {"posix-read": {"SIZE": {"read0": {"exponential": {"mean": 512}}}}}},
+    },
+}
+
+
+def complete():
+    return profile_of(HAND, "hand.json").as_json()
+
+
+def differences(one, other, place=()):
+    """Where two JSON values differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return {each for key in one for each in differences(one[key], other[key], (*place, key))}
+    return set() if one == other else {".".join(place)}
+
+
+WRITES = "classes.shared.sessions.mpi-write"
+
+
+@pytest.mark.parametrize(
+    ("knobs", "changed"),
+    [
+        ({"scale": ["requests=4"]}, {f"{WRITES}.D.values", "classes.private.sessions.posix-read.D.constant"}),
+        ({"scale": ["files=2"]}, {"classes.shared.OS", "classes.private.OS", "classes.shared.RT2.stat"}),
+        ({"scale": ["sessions=3"]}, {"classes.shared.OT.constant", "classes.private.OT.constant"}),
+        ({"scale": ["slack=0.5"]}, {f"{WRITES}.ST.mpi_write_at.{key}.constant" for key in ("short", "long")}
+         | {"classes.shared.ST2.stat.constant"}),
+        ({"fs": "10x"}, {"classes.shared.FS.values", f"{WRITES}.OFF.uniform", f"{WRITES}.SHIFT.constant"}),
+        ({"sets": ["SIZE.shared=*2"]}, {f"{WRITES}.SIZE.mpi_write_at.constant"}),
+        ({"sets": ["SIZE.shared.mpi-write.mpi_write_at=1MiB"]}, {f"{WRITES}.SIZE.mpi_write_at.constant"}),
+        ({"sets": ["SIZE.private=*2"]},
+         {"classes.private.sessions.posix-read.SIZE.read0.exponential.mean"}),
+        ({"sets": ["OT.private=3"]}, {"classes.private.OT.constant"}),
+        ({"sets": ["ST=*0.5"]}, {f"{WRITES}.ST.mpi_write_at.{key}.constant" for key in ("short", "long")}),
+        ({"sets": ["OS.shared=7"]}, {"classes.shared.OS"}),
+    ],
+)  # fmt: skip
+def test_a_knob_changes_what_it_names_and_nothing_else(knobs, changed):
+    before = complete()
+    kept = copy.deepcopy(before)
+    after = turned(before, **{"scale": [], "sets": [], "fs": None} | knobs)
+    assert differences(before, after) == changed
+    assert before == kept
+    assert profile_of(after, "turned").as_json() == after
+
+
+def test_the_close_of_a_session_stays_one_where_requests_are_scaled():
+    after = turned(complete(), ["requests=4"], [], None)
+    assert after["classes"]["shared"]["sessions"]["mpi-write"]["D"] == {"values": [5, 41], "weights": [1, 3]}
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"scale": ["speed=4"]}, "--scale: 'speed=4' scales nothing"),
+        ({"scale": ["requests=0"]}, "has no factor above 0"),
+        ({"fs": "big"}, "--fs: 'big' has no factor"),
+        ({"sets": ["SPEED=4"]}, "names no characteristic"),
+        ({"sets": ["SIZE.root=*2"]}, "there is SIZE.shared.mpi-write.mpi_write_at"),
+        ({"sets": ["SIZE.shared.mpi-read=1"]}, "changes nothing"),
+        ({"sets": ["SIZE.shared.colour=1"]}, "'colour', which is no class"),
+        ({"sets": ["D=many"]}, "gives no value"),
+        ({"sets": ["D=0"]}, "below 1"),
+        ({"sets": ["SEQ=1.5"]}, "no share"),
+    ],
+)
+def test_a_knob_of_what_is_not_there_is_told_with_what_there_is(knobs, said):
+    with pytest.raises(UsageError, match=said.replace("(", r"\(")):
+        turned(complete(), **{"scale": [], "sets": [], "fs": None} | knobs)
+
+
+@given(st.text(max_size=40), st.sampled_from(["scale", "sets", "fs"]))
+def test_any_text_turns_a_profile_or_is_a_usage_error(text, knob):
+    given_ = {"scale": [], "sets": [], "fs": None, knob: text if knob == "fs" else [text]}
+    try:
+        assert turned(complete(), **given_).keys() == complete().keys()
+    except UsageError as error:
+        assert str(error).startswith("--")
