@@ -205,3 +205,17 @@ def test_pauses_that_go_together_are_told_from_those_that_do_not(seed):
     assert is_apart(mixed[0], mixed[1]) and not is_apart(mixed[0], mixed[2])
     assert not is_apart(mixed[0][:10], mixed[1][:10])
     assert not is_apart(np.full(100, 10**8), np.full(100, 10**8))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_number_in_a_directory_that_all_use_is_no_rank(number, tmp_path):
+    """Also where it is that of the child which stands for all."""
+    run = Run(3)
+    for rank in range(3):
+        run.opened(rank, f"/run-{number}/own.{rank}")
+        run.call(rank, "close", f"/run-{number}/own.{rank}")
+        if rank:
+            run.opened(rank, f"/run-{number}/child.{rank}")
+            run.call(rank, "close", f"/run-{number}/child.{rank}")
+    gwp = read_gwp(run.write(tmp_path / "t"))
+    assert {each.template for each in gwp.files} == {"own.{rank}", "child.{rank}"}

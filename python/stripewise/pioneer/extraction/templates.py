@@ -41,8 +41,9 @@ def templates_of(names: Mapping[int, Iterable[str]], root: int, shared: Iterable
             form, parts = _form(name)
             by_form.setdefault(form, {}).setdefault(rank, []).append((name, parts))
     found: dict[int, dict[str, str]] = {rank: {} for rank in have}
+    directories = {rank: {above for name in of for above in _above(name)} for rank, of in have.items()}
     for ranks in by_form.values():
-        places = _rank_places(ranks, root)
+        places = _rank_places(ranks, root, directories)
         for rank, rows in ranks.items():
             for name, _ in rows:
                 found[rank][name] = _with_rank(name, places)
@@ -66,10 +67,12 @@ def _form(name: str) -> tuple[str, Parts]:
     return _NUMBER.sub("\0", name), tuple(_NUMBER.findall(name))
 
 
-def _rank_places(ranks: Mapping[int, Sequence[tuple[str, Parts]]], root: int) -> frozenset[int]:
+def _rank_places(
+    ranks: Mapping[int, Sequence[tuple[str, Parts]]], root: int, directories: Mapping[int, set[str]]
+) -> frozenset[int]:
     """Which numbers of names of one form stand for the rank."""
     if len(ranks) < 2:
-        return _alone(ranks, root)
+        return _alone(ranks, root, directories)
     count = len(next(iter(ranks.values()))[0][1])
     places = set()
     for place in range(count):
@@ -80,13 +83,33 @@ def _rank_places(ranks: Mapping[int, Sequence[tuple[str, Parts]]], root: int) ->
     return frozenset(places)
 
 
-def _alone(ranks: Mapping[int, Sequence[tuple[str, Parts]]], root: int) -> frozenset[int]:
-    """Names that one process alone has: what is a child's rank in all of them stands for it."""
+def _alone(
+    ranks: Mapping[int, Sequence[tuple[str, Parts]]], root: int, directories: Mapping[int, set[str]]
+) -> frozenset[int]:
+    """Names that one process alone has: what is a child's rank in all of them stands for it, but in the name of a
+    directory that others use, too."""
     rank, rows = next(iter(ranks.items()))
     if rank == root:
         return frozenset()
     count = len(rows[0][1])
-    return frozenset(place for place in range(count) if all(int(parts[place]) == rank for _, parts in rows))
+    others = {above for other, of in directories.items() if other != rank for above in of}
+    return frozenset(
+        place
+        for place in range(count)
+        if all(int(parts[place]) == rank and _component(name, place) not in others for name, parts in rows)
+    )
+
+
+def _above(name: str) -> list[str]:
+    """The directories that a name lies in."""
+    return [name[: match.start()] for match in re.finditer("/", name)]
+
+
+def _component(name: str, place: int) -> str:
+    """A name up to the end of the component that has this number in it."""
+    end = list(_NUMBER.finditer(name))[place].end()
+    stop = name.find("/", end)
+    return name if stop < 0 else name[:stop]
 
 
 def _with_rank(name: str, places: frozenset[int]) -> str:
