@@ -95,7 +95,8 @@ class _Parts:
         even = known & (apart % distance == 0)
         if not self.matches:
             self.shift[hit] = np.where(even, apart // distance, 0)
-            self.apart = is_apart(_slack(self.root)[hit], _slack(child)[theirs])
+            starts = self.root.start_ns[hit], child.start_ns[theirs]
+            self.apart = is_apart(_slack(self.root)[hit], _slack(child)[theirs], *starts)
         self.matches.append(found)
         mimics = np.zeros(len(child), np.bool_)
         mimics[theirs] = True
