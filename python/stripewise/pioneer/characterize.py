@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..errors import UsageError
 from ..workload.counted import BY_DEFAULT, Choice
 from .characterization.anonymous import anonymous_gwp, anonymous_profile
 from .characterization.characteristics import profile_of
@@ -36,6 +37,10 @@ def characterize_traces(
     Raises WorkloadError; UsageError for subgroups that are none.
     """
     paths = [read_gwp(trace, choice, subgroups) for trace in traces]
+    counts = [each.processes for each in paths]
+    if len(set(counts)) < len(counts):
+        said = ", ".join(f"{trace}: {count}" for trace, count in zip(traces, counts, strict=True))
+        raise UsageError(f"TRACE: two are of equally many processes ({said}); give one, or runs of different sizes")
     if anonymous:
         paths = [anonymous_gwp(each) for each in paths]
     profile = profile_of(paths[0], "" if anonymous else f"stripewise {__version__}")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import native
+from ..errors import WorkloadError
 
 #: Columns of `requests`, as the binding gives them.
 COLUMNS = (
@@ -20,17 +21,24 @@ COLUMNS = (
 REQUEST_DTYPE = np.dtype(list(COLUMNS))
 
 
+def _regular(path: Path) -> Path:
+    """Not a pipe, which may keep its reader for ever."""
+    if path.exists() and not path.is_file():
+        raise WorkloadError(f"{path}: is not a file; give a path that 'stripewise synth' wrote")
+    return path
+
+
 def info(path: Path) -> dict[str, Any]:
     """version, processes (0 = any number), seed, nodes, requests (of rank 0), files, and how long the tables are.
 
     Raises WorkloadError.
     """
-    return dict(native.call("workpath_info", path))
+    return dict(native.call("workpath_info", _regular(path)))
 
 
 def text(path: Path) -> str:
     """A listing, a line for each node; raises WorkloadError."""
-    return str(native.call("workpath_text", path))
+    return str(native.call("workpath_text", _regular(path)))
 
 
 def requests(path: Path, processes: int, rank: int) -> npt.NDArray[np.void]:
@@ -38,7 +46,7 @@ def requests(path: Path, processes: int, rank: int) -> npt.NDArray[np.void]:
 
     Raises WorkloadError, also for a number of processes that cannot play the path.
     """
-    columns = native.call("workpath_requests", path, processes, rank)
+    columns = native.call("workpath_requests", _regular(path), processes, rank)
     named = [np.frombuffer(column, dtype=dtype) for column, (_, dtype) in zip(columns, COLUMNS, strict=True)]
     rows = np.empty(len(named[0]), dtype=REQUEST_DTYPE)
     for (name, _), column in zip(COLUMNS, named, strict=True):

@@ -2,6 +2,7 @@
 profiles, edits that nobody heard."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stripewise.errors import WorkloadError
+from stripewise.errors import UsageError, WorkloadError
 from stripewise.pioneer import path as paths
 from stripewise.pioneer.characterization.profile_reader import profile_of
 from stripewise.pioneer.characterize import characterize_traces
@@ -231,3 +232,15 @@ def test_a_number_in_a_directory_that_all_use_is_no_rank(number, tmp_path):
             run.call(rank, "close", f"/run-{number}/child.{rank}")
     gwp = read_gwp(run.write(tmp_path / "t"))
     assert {each.template for each in gwp.files} == {"own.{rank}", "child.{rank}"}
+
+
+def test_two_runs_of_one_size_are_not_one_programs(tmp_path):
+    with pytest.raises(UsageError, match="two are of equally many processes .*: 2, .*: 2"):
+        characterize_traces([dump(tmp_path / "a"), dump(tmp_path / "b")])
+
+
+def test_a_pipe_is_no_path(tmp_path):
+    os.mkfifo(tmp_path / "pipe.swp")
+    for reads in (paths.info, paths.text, lambda path: paths.requests(path, 1, 0)):
+        with pytest.raises(WorkloadError, match="is not a file"):
+            reads(tmp_path / "pipe.swp")
