@@ -235,7 +235,7 @@ def test_a_number_in_a_directory_that_all_use_is_no_rank(number, tmp_path):
 
 
 def test_two_runs_of_one_size_are_not_one_programs(tmp_path):
-    with pytest.raises(UsageError, match="two are of equally many processes .*: 2, .*: 2"):
+    with pytest.raises(UsageError, match=r"two are of equally many processes .*: 2, .*: 2"):
         characterize_traces([dump(tmp_path / "a"), dump(tmp_path / "b")])
 
 
