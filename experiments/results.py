@@ -31,6 +31,7 @@ FIRST = "throughput-view"
 ORDER = (
     FIRST, "h2dp-fig", "h2dp-", "segment-", "drift", "mixed", "tight", "uneven", "scale", "other-half",
     "pdla-fig", "pdla-", "radar-fig", "radar-", "copy-or-home", "thesis-fig", "thesis-", "shingled-", "engine-",
+    "pioneer-",
 )  # fmt: skip
 #: Keys of rows that say how sure, how bounded or of what a figure is, not what came out.
 ASIDE = {
