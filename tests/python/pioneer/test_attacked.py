@@ -244,3 +244,15 @@ def test_a_pipe_is_no_path(tmp_path):
     for reads in (paths.info, paths.text, lambda path: paths.requests(path, 1, 0)):
         with pytest.raises(WorkloadError, match="is not a file"):
             reads(tmp_path / "pipe.swp")
+
+
+def test_each_rank_makes_its_own_directory(tmp_path):
+    run = Run(2)
+    for rank in range(2):
+        run.call(rank, "mkdir", f"/d/own.{rank}")
+        run.opened(rank, f"/d/own.{rank}/file")
+        run.call(rank, "write", f"/d/own.{rank}/file", 0, KIB)
+        run.call(rank, "close", f"/d/own.{rank}/file")
+    files = described(run.write(tmp_path / "t"))["programs"]["files"]
+    assert [each["name"] for each in files if each.get("directory")] == ["own.{rank}"]
+    assert not any(each.get("present") for each in files)

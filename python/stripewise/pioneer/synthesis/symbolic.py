@@ -123,13 +123,7 @@ class _Folded:
             if (file.is_directory and not made) or (not mode & 4 and not made and not file.bytes):
                 row["present"] = True
             files.append(row)
-        # Directories of what is there before the run are, too, though the run made them; so are those of files that
-        # other ranks use than the one that makes them: the wait for it in between is in no trace.
-        there = [row["name"] for row in files if row["bytes"] or row.get("present") or row["class"] != "root"]
-        above = {part for name in there for part in _directories_above(name)}
-        for row in files:
-            if row["name"] in above:
-                row["present"] = row["directory"] = True
+        _make_directories(files)
         comms = [each.kind if not each.count else {each.kind: each.count} for each in gwp.communicators]
         keys = ("piece", "distance", "pieces", "tile")
         return {
@@ -149,6 +143,18 @@ class _Folded:
             return view
         grown = [f"{each // processes} x P" if each % unit == 0 else each for each in (distance, tile)]
         return piece, grown[0], pieces, grown[1]
+
+
+def _make_directories(files: Sequence[dict[str, Any]]) -> None:
+    """Directories of what is there before the run are, too, though the run made them; so are the root's that files of
+    other ranks lie in: the wait for it in between is in no trace.
+    """
+    of_others = {above for row in files if row["class"] != "root" for above in _directories_above(row["name"])}
+    there = [row["name"] for row in files if row["bytes"] or row.get("present")]
+    above_those = {above for name in there for above in _directories_above(name)}
+    for row in files:
+        if row["name"] in above_those or (row["name"] in of_others and row["class"] == "root"):
+            row["present"] = row["directory"] = True
 
 
 def _directories_above(name: str) -> list[str]:
