@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rig import MPIEXEC, ROOT, Result, execute
 
 from stripewise.pioneer import path as workpath
@@ -62,6 +67,23 @@ def complaint(result: Result) -> str:
     lines = [line for line in result.err.splitlines() if line.startswith("player: ")]
     assert result.code != 0 and len(lines) == 1, result.report
     return lines[0]
+
+
+@contextlib.contextmanager
+def small_disk(scratch: Path) -> Iterator[Path]:
+    """A file system of 1 MiB; who may not mount skips the test."""
+    small = scratch / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], capture_output=True).returncode:
+        pytest.skip("not run: mounting a file system needs root")
+    try:
+        yield small
+    finally:
+        # Processes of a run that was ended may have it open for a moment.
+        for _ in range(100):
+            if subprocess.run(["umount", small], capture_output=True).returncode == 0:
+                break
+            time.sleep(0.05)
 
 
 def all_operations() -> Written:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from paths import KIB, PLAYER, Written, all_operations, complaint, file, node, played, said
+from paths import KIB, PLAYER, Written, all_operations, complaint, file, node, played, said, small_disk
 from rig import Maker, dirs, execute, stripewise
 
 from stripewise import native
@@ -131,22 +129,13 @@ def test_what_is_not_open_ends_all_ranks(scratch: Path) -> None:
 
 @pytest.mark.parametrize("ops", [("open", "write0", "close"), ("mpi_open", "mpi_write_at", "mpi_close")])
 def test_a_full_disk_ends_all_ranks_with_one_message(scratch: Path, ops: tuple[str, str, str]) -> None:
-    small = scratch / "small"
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], capture_output=True).returncode:
-        pytest.skip("needs root, to mount a small file system")
-    try:
+    with small_disk(scratch) as small:
         path = Written([file("f{rank}", "private")], {"comms": ["self"]})
         path.add(ops[0])
         path.loop(100, [node(ops[1], stride=64 * KIB, size=64 * KIB)])
         path.add(ops[2])
         why = complaint(played(path.write(scratch / "p.swp"), small, 4, code=None))
         assert re.search(r"No space left|only \d+ of \d+ bytes", why) and f"{small}/f" in why
-    finally:
-        for _ in range(100):
-            if subprocess.run(["umount", small], capture_output=True).returncode == 0:
-                break
-            time.sleep(0.05)
 
 
 def test_more_processes_than_cores_play_too(scratch: Path) -> None:

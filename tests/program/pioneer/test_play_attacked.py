@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from paths import KIB, PLAYER, Written, complaint, file, node, played, said
+from paths import KIB, PLAYER, Written, complaint, file, node, played, said, small_disk
 from rig import BIN, execute, stripewise
 
 from stripewise.errors import WorkloadError
@@ -204,22 +204,13 @@ def test_a_call_finds_the_file_on_its_communicator_or_is_refused(scratch: Path) 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_full_disk_ends_what_nobody_waits_for(scratch: Path, processes: int) -> None:
-    small = scratch / "small"
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], capture_output=True).returncode:
-        pytest.skip("needs root, to mount a small file system")
-    try:
+    with small_disk(scratch) as small:
         path = Written([file("f")])
         path.add("mpi_open")
         path.loop(60, [node("mpi_iwrite_at0", stride=64 * KIB, size=64 * KIB)])
         path.add("mpi_close")
         why = complaint(played(path.write(scratch / "p.swp"), small, processes, code=None))
         assert f"{small}/f" in why and ("does not end" in why or "No space left" in why or "bytes were written" in why)
-    finally:
-        for _ in range(100):
-            if subprocess.run(["umount", small], capture_output=True).returncode == 0:
-                break
-            time.sleep(0.05)
 
 
 def test_a_link_that_is_made_leads_to_the_file_that_is_named(scratch: Path) -> None:
