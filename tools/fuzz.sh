@@ -8,7 +8,7 @@ if ! cargo +nightly --version >/dev/null 2>&1 || ! command -v c++ >/dev/null; th
     exit 0
 fi
 command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
-for target in layout store copies datatype log blocks; do
+for target in layout store copies datatype log blocks path; do
     mkdir -p "corpus/$target"
     echo "fuzzing $target for $1 s"
     cargo +nightly fuzz run --fuzz-dir . "$target" "corpus/$target" "seeds/$target" -- -max_total_time="$1" -max_len=16384 -verbosity=0
