@@ -1,8 +1,9 @@
-"""What the player costs: a request of a path beside the same call in a plain loop."""
+"""What the player costs: a request of a path beside the same call in a plain loop, and how late it ends slack."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_common import ROOT, Effort, run
+from emulated_bench import MPIEXEC
 
 from stripewise.pioneer import path as workpath
 
@@ -17,6 +19,8 @@ PLAYER = ROOT / "target/workloads/player"
 LOOP = ROOT / "target/native/play"
 REQUEST_BYTES, REQUESTS = 4096, 4096
 GOAL_US = 2.0
+#: Slack before each request, and how late its end may be.
+SLACK_NS, LATE_US = 2_000_000, 100.0
 #: Of each interface: open, write, read, close.
 CALLS = {
     "posix": ("open", "pwrite", "pread", "close"),
@@ -25,7 +29,7 @@ CALLS = {
 
 
 def playing(scratch: Path, effort: Effort) -> list[dict[str, object]]:
-    """The entry `play.added_us_per_call`: of two interfaces the dearer, a node for each request."""
+    """The entries `play.added_us_per_call` (of two interfaces the dearer, a node for each request) and of slack."""
     memory = Path(tempfile.mkdtemp(prefix="bench-", dir="/dev/shm"))
     try:
         added = {name: _added(scratch, memory, name, effort) for name in CALLS}
@@ -38,7 +42,42 @@ def playing(scratch: Path, effort: Effort) -> list[dict[str, object]]:
         f"compared; {others}; goal {GOAL_US:g} us"
     )
     entry = {"name": "play.added_us_per_call", "value": round(value, 3), "unit": "us", "baseline": baseline}
-    return [{**entry, "ratio": round(value / GOAL_US, 3)}]
+    return [{**entry, "ratio": round(value / GOAL_US, 3)}, *_slacks(scratch, effort)]
+
+
+def _slacks(scratch: Path, effort: Effort) -> list[dict[str, object]]:
+    """How late slack ends (medians): where each process has a core, and with two to a core."""
+    cores = len(os.sched_getaffinity(0))
+    own, _ = _late(scratch, cores, effort)
+    crowded, asleep = _late(scratch, 2 * cores, effort)
+    return [
+        {
+            "name": "play.slack_late_us", "value": own, "unit": "us", "ratio": round(own / LATE_US, 3),
+            "baseline": f"slack of 2 ms, {cores} processes on as many cores, median; goal {LATE_US:g} us",
+        },
+        {
+            "name": "play.slack_late_crowded_us", "value": crowded, "unit": "us",
+            "ratio": round(crowded / asleep, 3) if asleep else None,
+            "baseline": f"{2 * cores} processes on {cores} cores; a program that only sleeps so long: {asleep:.3f} us",
+        },
+    ]  # fmt: skip
+
+
+def _late(scratch: Path, processes: int, effort: Effort) -> tuple[float, float]:
+    """Of the player and of a program that only sleeps: medians of their medians over turns of both, us."""
+    times = 100 * effort.turns
+    path = scratch / "slack.swp"
+    body = [{"op": "access", "slack_ns": SLACK_NS}]
+    workpath.from_json(
+        path, {"files": [{"name": "asked{rank}", "class": "private"}], "nodes": [{"rounds": times, "body": body}]}
+    )
+    played, asleep = [], []
+    for _ in range(effort.turns):
+        said = run(MPIEXEC, "-n", processes, LOOP, "sleep", SLACK_NS, times)
+        asleep.append(json.loads(said.splitlines()[-1])["late_us"])
+        said = run(MPIEXEC, "-n", processes, PLAYER, "--replace", path, scratch)
+        played.append(json.loads(said.splitlines()[-1])["slack_error_us"]["median"])
+    return statistics.median(played), statistics.median(asleep)
 
 
 def _path(path: Path, name: str, calls: int) -> Path:
