@@ -57,7 +57,7 @@ def _slacks(scratch: Path, effort: Effort) -> list[dict[str, object]]:
         },
         {
             "name": "play.slack_late_crowded_us", "value": crowded, "unit": "us",
-            "ratio": round(crowded / asleep, 3) if asleep else None,
+            "ratio": round(crowded / max(asleep, 0.001), 3),
             "baseline": f"{2 * cores} processes on {cores} cores; a program that only sleeps so long: {asleep:.3f} us",
         },
     ]  # fmt: skip

@@ -44,8 +44,6 @@ old = os.pread(fd, 1, 0) or b"0"
 os.pwrite(fd, bytes([old[0] + 1]) * 65536, 0)
 open(sys.argv[2], "a").write(old.decode() + "\\n")
 """
-
-
 #: Writes a file in 4 KiB pieces under the name that is given; of two names the first is renamed to the second.
 WRITER = """
 import os, sys
@@ -65,7 +63,6 @@ if len(names) > 1:
     os.rename(*names)
     open(names[1], "rb", buffering=0).read(1 << 21)
 """
-
 #: Truncates numbered files and writes them in 4 KiB pieces, as HDF5 does in mode "w"; reads a file that it makes once.
 STEPS = """
 import os, sys
