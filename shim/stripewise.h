@@ -21,7 +21,7 @@ extern uint32_t sw_tracing;
 /* Lives in initial-exec thread-local storage; all zero is its valid first state. */
 struct sw_thread {
     unsigned char log[256] __attribute__((aligned(16)));
-    uint64_t words[18];
+    uint64_t words[22]; /* as many as `Thread` of the runtime has, which checks it */
 };
 struct sw_thread *sw_thread(void);
 

@@ -37,6 +37,10 @@ pub struct Thread {
     pub claim: [u64; 2],
 }
 
+/// Words of `struct sw_thread` behind the log: with fewer the block would lie on other thread-local objects.
+const SHIM_WORDS: usize = 22;
+const _: () = assert!(size_of::<Thread>() == 256 + SHIM_WORDS * 8);
+
 unsafe extern "C" {
     fn sw_thread() -> *mut Thread;
 }
