@@ -252,7 +252,7 @@ ONLY(SPLIT_END, write_ordered_end)
         struct sw_mpi_call call;                                                                                  \
         if (UNWATCHED || !sw_mpi_begin(&call, HERE, file, OP_VIEW, COLLECTIVE, displacement))                    \
             return next(file, displacement, etype, filetype, representation, info);                               \
-        sw_mpi_viewing(&call, filetype);                                                                          \
+        sw_mpi_viewing(&call, filetype, info);                                                                    \
         int result = next(file, displacement, etype, filetype, representation, info);                             \
         sw_mpi_viewed(&call, result, etype, filetype, representation, info);                                      \
         return result;                                                                                            \

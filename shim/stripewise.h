@@ -167,7 +167,7 @@ int sw_mpi_may_serve(void);
 void sw_mpi_opening(const char *name, uintptr_t info);
 /* Has this process take part where those of the file decide how collective calls are made, and how one is: `next`, or what makes it independently. */
 void sw_mpi_arrive(struct sw_mpi_call *call, uintptr_t comm, const char *name, int mode);
-void sw_mpi_viewing(struct sw_mpi_call *call, uintptr_t filetype);
+void sw_mpi_viewing(struct sw_mpi_call *call, uintptr_t filetype, uintptr_t info);
 void *sw_mpi_chosen(struct sw_mpi_call *call, void *next, size_t count_bytes, long long n, uintptr_t type);
 /* Whether copies have given all bytes that a read asks for: then `moved` fills the status in. Or MPI refuses the call, with `result`. */
 enum { SW_MPI_PASSED, SW_MPI_SERVED, SW_MPI_REFUSED };

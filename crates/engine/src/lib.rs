@@ -1,5 +1,5 @@
-//! What IO-Engine decides of MPI-IO: striping of new files, mode, aggregators, buffers by rule, and the mode by price. Figures in, figures out: no I/O, no
-//! allocation, no dependencies, so that a command and a process in the middle of its run decide alike. [`shared`] is how processes decide together.
+//! What IO-Engine decides of MPI-IO: striping of new files, mode, aggregators, buffers by rule, the mode and sieving by price. Figures in, figures out: no
+//! I/O, no allocation, no dependencies, so that a command and a process in the middle of its run decide alike. [`shared`] is how processes decide together.
 //!
 //! Source: chapter 3 of the thesis (W. He, see docs/models.md), by its sections; where its text leaves a choice, what is chosen here says so.
 
@@ -10,10 +10,12 @@ mod contest;
 mod decision;
 mod regions;
 pub mod shared;
+mod sieving;
 mod stripes;
 
 pub use aggregators::{Aggregators, Driver};
 pub use contest::{Contest, Step, Window};
 pub use decision::{BUFFER_BYTES_MAX, Call, Decision, Mode, Operation, Why, co_ratio, decide};
 pub use regions::{Contention, Intent, Pattern, Regions, STRIPE_BYTES_MAX};
+pub use sieving::{Pieces, Servers, Sieving, gain_of_joining};
 pub use stripes::{Count, advised_count};

@@ -6,7 +6,7 @@ use crate::errors::invalid;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stripewise_engine::shared::board::{Board, MAGIC, Note};
+use stripewise_engine::shared::board::{Board, MAGIC, Note, NotedSieving};
 use stripewise_engine::shared::site::{Policy, Reason, mode_number, mode_of};
 use stripewise_engine::{Call, Contention, Count, Driver, Intent, Mode, Operation, Pattern, Regions, Why, advised_count, decide};
 use stripewise_trace::clock::calibrate;
@@ -153,7 +153,8 @@ pub fn engine_board(begin_json: &str) -> PyResult<Vec<u8>> {
 }
 
 /// What became of a run, from its board: {"files": [{"file", "write", "processes", "opens", "calls", "independent", "bytes", "contests", "changes", "mode",
-/// "reason", "strided", "ratio", "collective_s_per_byte", "independent_s_per_byte"}], "unposted", "unnoted"}. Of a file that was not used nothing is told.
+/// "reason", "strided", "ratio", "collective_s_per_byte", "independent_s_per_byte", "sieving": null or {"is_sieved", "servers", "piece_bytes", "stride_bytes",
+/// "sieved_ns", "unsieved_ns"}}], "unposted", "unnoted"}. Of a file that was not used nothing is told.
 ///
 /// Raises InvalidError for anything else.
 #[pyfunction]
@@ -182,6 +183,7 @@ fn told(note: &Note, tick_s: f64) -> Value {
         Reason::Given => "given",
         Reason::Alone => "alone",
         Reason::Deferred => "deferred",
+        Reason::Scattered => "scattered",
     };
     json!({
         "file": String::from_utf8_lossy(name.get(..length).unwrap_or(&[])),
@@ -203,5 +205,22 @@ fn told(note: &Note, tick_s: f64) -> Value {
         "ratio": Some(f64::from_bits(note.ratio.load(Relaxed))).filter(|ratio| *ratio > 0.0),
         "collective_s_per_byte": collective,
         "independent_s_per_byte": independent,
+        "sieving": sieving(&note.sieving),
     })
+}
+
+fn sieving(noted: &NotedSieving) -> Option<Value> {
+    let is_sieved = match noted.way.load(Relaxed) {
+        1 => true,
+        2 => false,
+        _ => return None,
+    };
+    Some(json!({
+        "is_sieved": is_sieved,
+        "servers": noted.servers.load(Relaxed),
+        "piece_bytes": noted.piece_bytes.load(Relaxed),
+        "stride_bytes": noted.stride_bytes.load(Relaxed),
+        "sieved_ns": noted.sieved_ns.load(Relaxed),
+        "unsieved_ns": noted.unsieved_ns.load(Relaxed),
+    }))
 }

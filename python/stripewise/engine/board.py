@@ -8,6 +8,7 @@ import os
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import native
 from ..errors import InvalidError
@@ -29,6 +30,21 @@ class Known:
     independent: bool
     #: What the other one costs over it; None: it was not measured.
     ratio: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sieving:
+    """How independent reads behind the last view with gaps were made, and by what that was chosen."""
+
+    is_sieved: bool
+    #: Targets whose figures were known; 0: those of no device.
+    servers: int
+    piece_bytes: int
+    #: From the beginning of one piece to that of the next.
+    stride_bytes: int
+    #: What one request takes either way by these figures.
+    sieved_ns: int
+    unsieved_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +71,8 @@ class Site:
     #: Seconds for a byte of all processes, of all calls of either mode in the last open; None: there were none.
     collective_s_per_byte: float | None
     independent_s_per_byte: float | None
+    #: None: of writes, and where nothing was chosen.
+    sieving: Sieving | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +90,11 @@ def _sweep() -> None:
         with contextlib.suppress(OSError):
             if pid.isdecimal() and not Path("/proc", pid).exists() and path.lstat().st_uid == os.geteuid():
                 path.unlink()
+
+
+def _site(told: dict[str, Any]) -> Site:
+    sieving = told["sieving"]
+    return Site(**{**told, "sieving": None if sieving is None else Sieving(**sieving)})
 
 
 class Board:
@@ -105,5 +128,5 @@ class Board:
             told = native.call("engine_board_told", memory)
         except InvalidError as error:
             raise InvalidError(f"{self.path}: {error}") from error
-        sites = sorted((Site(**each) for each in told["files"]), key=lambda site: (site.file, site.write))
+        sites = sorted(map(_site, told["files"]), key=lambda site: (site.file, site.write))
         return Became(sites=tuple(sites), missed=told["unposted"] + told["unnoted"])

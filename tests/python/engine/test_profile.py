@@ -26,6 +26,7 @@ def site(**changed: Any) -> Site:
         "file": "/d/f", "write": True, "processes": 4, "opens": 1, "calls": 100, "independent": 80, "bytes": 1000,
         "contests": 1, "changes": 1, "mode": "independent", "reason": "crowded", "strided": None,
         "ratio": 3.0, "collective_s_per_byte": 6e-9, "independent_s_per_byte": 2e-9,
+        "sieving": None,
     }  # fmt: skip
     return Site(**{**values, **changed})
 

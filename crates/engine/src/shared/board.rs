@@ -15,7 +15,7 @@ pub const PROCESSOR_WORDS: usize = 16;
 /// Bytes of a file's name that are kept.
 pub const NAME_BYTES_MAX: usize = 400;
 /// In place of a version: another layout of the memory is another number.
-pub const MAGIC: u64 = 0x5357_454e_4731_0002;
+pub const MAGIC: u64 = 0x5357_454e_4731_0003;
 
 /// What [`Post::state`] is.
 const GATHERING: u32 = 0;
@@ -76,8 +76,25 @@ pub struct Note {
     pub price: [AtomicU64; 2],
     /// 1: most windows were strided, 2: most were not.
     pub pattern: AtomicU32,
+    /// Of reads behind the last view with gaps on which that was chosen.
+    pub sieving: NotedSieving,
     name_bytes: AtomicU32,
     name: [AtomicU64; NAME_BYTES_MAX / 8],
+}
+
+/// Whether reads behind a view with gaps were sieved, and by what that was chosen.
+#[repr(C)]
+pub struct NotedSieving {
+    /// 1: they were, 2: they were not; 0: nothing was chosen.
+    pub way: AtomicU32,
+    /// Targets whose figures were known; 0: none.
+    pub servers: AtomicU32,
+    /// Bytes of a piece, and from the beginning of one to that of the next.
+    pub piece_bytes: AtomicU64,
+    pub stride_bytes: AtomicU64,
+    /// What one request takes by these figures, ns.
+    pub sieved_ns: AtomicU64,
+    pub unsieved_ns: AtomicU64,
 }
 
 /// All of it.
@@ -103,6 +120,10 @@ impl Post {
     pub const DEFERRED: u32 = 1 << 10;
     /// The file is ROMIO's, which sieves independent writes unless a hint says that it shall not.
     pub const ROMIO: u32 = 1 << 11;
+    /// As the file was opened its independent reads are not sieved.
+    pub const READS_UNSIEVED: u32 = 1 << 12;
+    /// Whether they are is given by a hint.
+    pub const SIEVING_GIVEN: u32 = 1 << 13;
 
     /// A number that other files of the same processes hardly have.
     pub fn tag(&self) -> u16 {
@@ -118,12 +139,9 @@ impl Post {
         self.processors.iter().map(|word| word.load(Relaxed).count_ones()).sum()
     }
 
-    pub fn is_romio(&self) -> bool {
-        self.state.load(Relaxed) & Self::ROMIO != 0
-    }
-
-    pub fn is_deferred(&self) -> bool {
-        self.state.load(Relaxed) & Self::DEFERRED != 0
+    /// Whether one of the bits beside the lanes' was set when the file was opened.
+    pub fn has(&self, bit: u32) -> bool {
+        self.state.load(Relaxed) & bit != 0
     }
 
     pub fn lane(&self, operation: Operation) -> &Lane<Decider> {
@@ -319,8 +337,16 @@ impl Post {
 mod tests {
     use super::*;
 
-    const WRITE: Begin =
-        Begin { operation: Operation::Write, policy: Policy::Price, strided: false, crowded: false, left: None, known: None, floor_ticks: 0 };
+    const WRITE: Begin = Begin {
+        operation: Operation::Write,
+        policy: Policy::Price,
+        strided: false,
+        crowded: false,
+        scattered: None,
+        left: None,
+        known: None,
+        floor_ticks: 0,
+    };
 
     fn memory() -> Vec<u64> {
         vec![0; Board::BYTES.div_ceil(8)]
@@ -338,7 +364,7 @@ mod tests {
         assert!(std::ptr::eq(post, board.arrive(8, 2, &[3]).unwrap()));
         assert!(post.is_on(|| lane_bit(Operation::Write)) && post.is_on(|| panic!("it is decided")));
         assert_eq!(board.arrive(8, 2, &[4, 1]).unwrap().processors(), 4);
-        assert!(post.is_left(Operation::Write) && !post.is_left(Operation::Read) && !post.is_deferred());
+        assert!(post.is_left(Operation::Write) && !post.is_left(Operation::Read) && !post.has(Post::DEFERRED));
         let post = board.arrive(9, 2, &[3]).unwrap();
         post.refuse();
         board.arrive(9, 2, &[3]).unwrap();
@@ -356,7 +382,7 @@ mod tests {
         for key in 1..=3 * POSTS as u64 {
             let post = board.arrive(key, 2, &[3]).unwrap();
             board.arrive(key, 2, &[3]).unwrap();
-            assert!(post.is_on(|| Post::DEFERRED) && post.is_deferred() && !post.is_given(Operation::Write));
+            assert!(post.is_on(|| Post::DEFERRED) && post.has(Post::DEFERRED) && !post.is_given(Operation::Write));
             post.give(lane_bit(Operation::Write));
             let mut own = Own::NEW;
             assert_eq!(post.begin(&mut own, || WRITE, Operation::Write), Mode::Independent);

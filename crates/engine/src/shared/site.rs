@@ -36,6 +36,8 @@ pub enum Reason {
     Alone = 7,
     /// Aggregators alone have opened the file (romio_no_indep_rw).
     Deferred = 8,
+    /// There are more processes than processors, but a write would be of so many small pieces that an exchange takes less.
+    Scattered = 9,
 }
 
 impl Policy {
@@ -50,8 +52,8 @@ impl Reason {
     /// By its number.
     #[must_use]
     pub fn of(number: u32) -> Self {
-        use Reason::{Alone, Contiguous, Crowded, Deferred, Given, Profile, Read, Strided, Unknown};
-        [Unknown, Read, Contiguous, Strided, Crowded, Profile, Given, Alone, Deferred]
+        use Reason::{Alone, Contiguous, Crowded, Deferred, Given, Profile, Read, Scattered, Strided, Unknown};
+        [Unknown, Read, Contiguous, Strided, Crowded, Profile, Given, Alone, Deferred, Scattered]
             .into_iter()
             .find(|reason| *reason as u32 == number)
             .unwrap_or(Unknown)
@@ -99,6 +101,8 @@ pub struct Begin {
     pub strided: bool,
     /// More processes than processors.
     pub crowded: bool,
+    /// What a write takes piece by piece over what it takes joined, by the figures of its targets, where that is clearly more.
+    pub scattered: Option<f64>,
     /// Its calls are left alone, and why.
     pub left: Option<Reason>,
     /// What an earlier run has found: the cheaper mode, and the other one's price over its.
@@ -123,6 +127,7 @@ impl Decider {
             (Some(why), ..) => (Mode::Collective, why, None),
             (None, Policy::Rules, _) => (rule.0, rule.1, None),
             (None, _, Some((mode, ratio))) => (mode, Reason::Profile, ratio),
+            (None, _, None) if begin.crowded && begin.scattered.is_some() => (Mode::Collective, Reason::Scattered, begin.scattered),
             (None, _, None) if begin.crowded => (Mode::Independent, Reason::Crowded, None),
             (None, _, None) => (rule.0, rule.1, None),
         };
@@ -177,7 +182,7 @@ mod tests {
     use super::*;
 
     fn begin(operation: Operation) -> Begin {
-        Begin { operation, policy: Policy::Price, strided: false, crowded: false, left: None, known: None, floor_ticks: 0 }
+        Begin { operation, policy: Policy::Price, strided: false, crowded: false, scattered: None, left: None, known: None, floor_ticks: 0 }
     }
 
     #[test]
@@ -193,6 +198,13 @@ mod tests {
         assert_eq!(of(Begin { strided: true, ..write }), (Mode::Collective, Strided, Mode::Collective));
         assert_eq!(of(Begin { strided: true, crowded: true, ..write }), (Mode::Independent, Crowded, Mode::Independent));
         assert_eq!(of(Begin { crowded: true, known: Some((Mode::Collective, None)), ..write }), (Mode::Collective, Profile, Mode::Collective));
+        let scattered = Begin { strided: true, crowded: true, scattered: Some(5.0), ..write };
+        assert_eq!(of(scattered), (Mode::Collective, Reason::Scattered, Mode::Collective));
+        assert_eq!(of(Begin { known: Some((Mode::Independent, None)), ..scattered }), (Mode::Independent, Profile, Mode::Independent));
+        // What is expected to take so much longer is not tried at once.
+        let (mut decider, _) = Decider::first(&scattered);
+        let window = Window { mode: Mode::Collective, calls: 1, ticks: 1000, bytes: 1000, strided: 4 };
+        assert!((0..32).all(|_| decider.next(&window, 4, false).mode == Mode::Collective));
         let rules = Begin { policy: Policy::Rules, strided: true, crowded: true, known: Some((Mode::Independent, None)), ..write };
         assert_eq!(of(rules), (Mode::Collective, Strided, Mode::Collective));
         for why in [Given, Deferred] {

@@ -29,6 +29,8 @@ pub struct Thread {
     pub mpi_muted: u64,
     /// Descriptor of a plain file with copies that the MPI-IO call has opened, plus one.
     pub mpi_copied: u64,
+    /// Descriptor of a store's file that it has opened last, plus one.
+    pub mpi_managed: u64,
     /// What the call that this thread is in asks for of a new file's stripes (`open::striping`).
     pub striping: [u64; 7],
     /// Number of the replica that has served the read of a managed file that this thread's call is, plus one.

@@ -1,12 +1,12 @@
 //! The memory that the processes of the run share, and what is asked of MPI for it.
 
 use super::library::{Handle, Library};
-use super::meet::SIEVING;
+use super::meet::{READ_SIEVING, WRITE_SIEVING};
 use crate::base::{config, sys};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 use stripewise_engine::shared::board::{Board, MAGIC, Note, Post, lane_bit};
-use stripewise_engine::shared::site::{Decider, mode_number};
+use stripewise_engine::shared::site::{Decider, Policy, mode_number};
 use stripewise_engine::{Mode, Operation};
 
 /// Hints that say how collective calls are carried out.
@@ -62,7 +62,7 @@ pub(super) fn is_crowded(post: &Post) -> bool {
     (1..post.size()).contains(&post.processors())
 }
 
-/// The lanes of a file that its hints in force have decided on: those of its user, of whatever origin.
+/// The lanes of a file that its hints in force have decided on, and what else they say: those of its user, of whatever origin.
 pub(super) fn left(library: &Library, file: Handle) -> u32 {
     let (Some(asking), Some(board)) = (&library.asking, board()) else { return 0 };
     let (mut info, mut lanes, mut text): (Handle, u32, [u8; 16]) = (0, 0, [0; 16]);
@@ -74,11 +74,19 @@ pub(super) fn left(library: &Library, file: Handle) -> u32 {
     if is(c"romio_no_indep_rw", &[b"true"]) {
         lanes |= Post::DEFERRED;
     }
-    if is(SIEVING, &[b"automatic", b"disable", b"enable"]) {
+    if is(WRITE_SIEVING, &[b"automatic", b"disable", b"enable"]) {
         lanes |= Post::ROMIO;
     }
-    if is(SIEVING, &[b"enable"]) && board.overrides.load(Relaxed) == 0 {
+    if is(WRITE_SIEVING, &[b"enable"]) && board.overrides.load(Relaxed) == 0 {
         lanes |= lane_bit(Operation::Write);
+    }
+    if is(READ_SIEVING, &[b"disable"]) {
+        lanes |= Post::READS_UNSIEVED;
+    }
+    // The rules of the thesis say nothing of it.
+    let is_priced = Policy::of(board.policy.load(Relaxed)) == Policy::Price;
+    if !is_priced || is(READ_SIEVING, &[b"enable", b"disable"]) && board.overrides.load(Relaxed) == 0 {
+        lanes |= Post::SIEVING_GIVEN;
     }
     if board.overrides.load(Relaxed) == 0 {
         for (key, lane) in GIVEN {

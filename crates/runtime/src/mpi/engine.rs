@@ -5,7 +5,7 @@ use super::board::board;
 use super::library::{self, Handle};
 use super::opening::without_driver;
 use super::seat::{self, Seat};
-use super::{Call, SET_INFO};
+use super::{Call, SET_INFO, bytes_of};
 use crate::base::config;
 use crate::trace;
 use core::ffi::{CStr, c_char, c_void};
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn sw_mpi_chosen(call: *mut Call, next: *mut c_void, count
         return next;
     }
     let operation = operation_of(call);
-    if seat.begin(library, operation) {
+    if seat.begin(library, operation, || bytes_of(library, n, datatype).unwrap_or(0)) {
         library.independent(operation, call.flags() & flags::IMPLICIT_OFFSET != 0, count_bytes == 8).unwrap_or(next)
     } else {
         next
@@ -80,12 +80,12 @@ pub unsafe extern "C" fn sw_mpi_chosen(call: *mut Call, next: *mut c_void, count
 /// Before a view is set.
 ///
 /// # Safety
-/// `call` was begun; `filetype` is the program's.
+/// `call` was begun; `filetype` and `info` are the program's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_mpi_viewing(call: *mut Call, filetype: Handle) {
+pub unsafe extern "C" fn sw_mpi_viewing(call: *mut Call, filetype: Handle, info: Handle) {
     // SAFETY: the caller's promise.
     if let (Some(seat), Some(library)) = (unsafe { &*call }.seat, library::get()) {
-        seat.viewing(library, filetype);
+        seat.viewing(library, filetype, info);
     }
 }
 

@@ -128,7 +128,7 @@ pub unsafe extern "C" fn sw_mpi_informed(call: *mut Call, result: i32, info: Han
     // SAFETY: the caller's promise.
     let call = unsafe { &*call };
     if let (Some(library), Some(seat), 0) = (library::get(), call.seat, result) {
-        seat.informed(library, info);
+        seat.informed_alone(library, info);
     }
     if let (Some(library), Some(file), 0) = (library::get(), call.file, result)
         && call.is_recorded()

@@ -1,11 +1,12 @@
 //! What the processes of a file do together beside its calls: wait for each other, in a communicator of ours, for the program may free the one that it has
-//! opened the file with, and uses that for its own messages; and tell ROMIO not to sieve their independent writes.
+//! opened the file with, and uses that for its own messages; and tell ROMIO whether to sieve their independent writes and reads.
 
 use super::library::{Handle, Library};
 use core::ffi::CStr;
 
-/// The hint of ROMIO's that says whether independent writes are sieved.
-pub const SIEVING: &CStr = c"romio_ds_write";
+/// The hints of ROMIO's that say whether independent writes and reads are sieved.
+pub const WRITE_SIEVING: &CStr = c"romio_ds_write";
+pub const READ_SIEVING: &CStr = c"romio_ds_read";
 
 impl Library {
     /// A communicator of the processes that have a file open, which all of them make at once; none: MPI makes none, for any of them. `tag` tells files apart
@@ -45,9 +46,9 @@ impl Library {
         }
     }
 
-    /// Has ROMIO write each piece of an independent write by itself, when all processes of the file say so; whether it does. Sieved, a write through a view
-    /// with gaps writes what it has read between its pieces back, and needs locks: what another process writes there meanwhile, as it may, is lost.
-    pub fn unsieve(&self, file: Handle) -> bool {
+    /// Tells ROMIO how to make independent writes and reads through views with gaps, when all processes of the file do so; whether it writes as told. Sieved,
+    /// a write writes what it has read between its pieces back, and needs locks: what another process writes there meanwhile, as it may, is lost.
+    pub fn tell_sieving(&self, file: Handle, writes: Option<&CStr>, reads: Option<&CStr>) -> bool {
         let (Some(by), Some(asking)) = (&self.unsieving, &self.asking) else { return false };
         let (mut info, mut text): (Handle, [u8; 16]) = (0, [0; 16]);
         // SAFETY: MPI's prototypes; the file is open.
@@ -55,12 +56,16 @@ impl Library {
             if (by.info_create)(&raw mut info) != 0 {
                 return false;
             }
-            let is_given = (by.info_set)(info, SIEVING.as_ptr(), c"disable".as_ptr()) == 0 && (by.file_set_info)(file, info) == 0;
+            let given = [(WRITE_SIEVING, writes), (READ_SIEVING, reads)];
+            let is_set = |(key, value): (&CStr, Option<&CStr>)| value.is_none_or(|value| (by.info_set)(info, key.as_ptr(), value.as_ptr()) == 0);
+            // The others wait in this call, whatever is in it.
+            let is_given = (given.map(is_set) == [true; 2]) & ((by.file_set_info)(file, info) == 0);
             (asking.free)(&raw mut info);
-            if !is_given || (asking.of_file)(file, &raw mut info) != 0 {
+            let Some(writes) = writes.filter(|_| is_given) else { return is_given };
+            if (asking.of_file)(file, &raw mut info) != 0 {
                 return false;
             }
-            let is_so = self.value(info, SIEVING, &mut text) == Some(b"disable");
+            let is_so = self.value(info, WRITE_SIEVING, &mut text) == Some(writes.to_bytes());
             (asking.free)(&raw mut info);
             is_so
         }

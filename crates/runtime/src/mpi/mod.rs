@@ -110,8 +110,12 @@ pub fn copied_was_opened(fd: i32) {
 #[inline]
 pub fn managed_was_opened(fd: i32) {
     // SAFETY: this thread's own block.
-    if unsafe { (*tls::thread()).mpi } != 0 && opening::has_copies(fd) {
-        copied_was_opened(fd);
+    let thread = unsafe { &mut *tls::thread() };
+    if thread.mpi != 0 {
+        thread.mpi_managed = (i64::from(fd) + 1) as u64;
+        if opening::has_copies(fd) {
+            copied_was_opened(fd);
+        }
     }
 }
 
@@ -253,7 +257,7 @@ pub unsafe extern "C" fn sw_mpi_begin(call: *mut Call, frame: *const c_void, fil
     }
     if op == Op::MpiOpen as u32 {
         // SAFETY: this thread's own block.
-        unsafe { (*tls::thread()).mpi_copied = 0 };
+        unsafe { ((*tls::thread()).mpi_copied, (*tls::thread()).mpi_managed) = (0, 0) };
     }
     if found.is_some_and(|file| file.layers.load(Relaxed) & layers::POSIX == 0) {
         mute();

@@ -94,7 +94,9 @@ pub unsafe extern "C" fn sw_mpi_opened(call: *mut Call, result: i32, comm: Handl
         if let Some(seat) = call.seat {
             // SAFETY: the call has filled it in where it did well; a file's handle is a pointer in all families.
             let handle = (result == 0).then(|| unsafe { file.cast::<Handle>().read() });
-            seat.opened(library, handle, end.saturating_sub(call.start));
+            // SAFETY: this thread's own block.
+            let managed = unsafe { (*tls::thread()).mpi_managed }.checked_sub(1).map(|fd| fd as i32);
+            seat.opened(library, handle, managed, end.saturating_sub(call.start));
         }
         if result == 0 {
             if is_traced {

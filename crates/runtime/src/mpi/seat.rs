@@ -3,17 +3,20 @@
 use super::board::{GIVEN, board, has_gaps, is_crowded, left, write_down};
 use super::job::{self, Begun, Members};
 use super::library::{self, Handle, Library};
-use super::meet::SIEVING;
 use super::opening::SEQUENTIAL;
 use super::{TUNED, sw_mpi_watched};
 use crate::names;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use sieving::FileSieving;
 use stripewise_engine::shared::board::{Board, NAME_BYTES_MAX, Note, Post};
 use stripewise_engine::shared::lane::{Made, Own};
 use stripewise_engine::shared::site::{Begin, Policy, Reason};
+use stripewise_engine::shared::views::{Agreed, Shown};
 use stripewise_engine::{Mode, Operation};
 use stripewise_trace::clock::calibrate;
+
+mod sieving;
 
 /// Files that a process has open at once and takes part in; further ones are as without.
 const SEATS: usize = 64;
@@ -42,8 +45,7 @@ pub struct Seat {
     place: AtomicUsize,
     /// The program makes nonblocking collective calls on it: all are made as it makes them from then on.
     is_left: AtomicU32,
-    /// ROMIO has been told not to sieve writes: 1 it does not, 2 it does all the same; 0 not yet.
-    is_unsieved: AtomicU32,
+    sieving: FileSieving,
     /// The number of the view that this process was counted for last.
     counted: AtomicU32,
     /// The frame of a collective call that is under way; 0: none.
@@ -85,7 +87,7 @@ static ALL: [Seat; SEATS] = [const {
         going_on: AtomicU32::new(0),
         place: AtomicUsize::new(0),
         is_left: AtomicU32::new(0),
-        is_unsieved: AtomicU32::new(0),
+        sieving: FileSieving::NEW,
         counted: AtomicU32::new(0),
         frame: AtomicUsize::new(0),
         etype_bytes: AtomicU64::new(1),
@@ -143,7 +145,7 @@ pub(super) fn arrive(library: &Library, board: &'static Board, comm: Handle, nam
     for note in &seat.notes {
         note.store(core::ptr::null_mut(), Relaxed);
     }
-    for word in [&seat.has_gaps, &seat.views, &seat.going_on, &seat.is_left, &seat.is_unsieved, &seat.counted] {
+    for word in [&seat.has_gaps, &seat.views, &seat.going_on, &seat.is_left, &seat.counted] {
         word.store(0, Relaxed);
     }
     // The view that a file is opened with has no gaps.
@@ -199,8 +201,8 @@ impl Seat {
         unsafe { self.post.load(Relaxed).as_ref() }
     }
 
-    /// After the open, with what it made; where it failed the handle is none.
-    pub fn opened(&self, library: &Library, handle: Option<Handle>, took_ticks: u64) {
+    /// After the open, with what it made, and the descriptor where that is a store's file; where it failed the handle is none.
+    pub fn opened(&self, library: &Library, handle: Option<Handle>, managed: Option<i32>, took_ticks: u64) {
         job::end_opening(self.key.load(Relaxed));
         self.floor_ticks.store(took_ticks, Relaxed);
         let Some(post) = self.post() else { return };
@@ -217,6 +219,7 @@ impl Seat {
             // It was closed unseen.
             old.leave();
         }
+        self.sieving.opened(post, managed);
         self.set_handle(handle);
         sw_mpi_watched.fetch_or(TUNED, Relaxed);
     }
@@ -251,6 +254,9 @@ impl Seat {
             note.calls.fetch_add(used.calls, Relaxed);
             note.independent.fetch_add(used.independent, Relaxed);
             note.bytes.fetch_add(used.bytes, Relaxed);
+            if note.operation.load(Relaxed) == Operation::Read as u32 && used.independent > 0 {
+                self.sieving.note(&note.sieving);
+            }
         }
         if post.close() {
             for (note, operation) in self.notes.iter().zip(OPERATIONS) {
@@ -266,8 +272,8 @@ impl Seat {
         self.set_handle(FREE);
     }
 
-    /// Begins a collective call: whether it is made independently.
-    pub(super) fn begin(&self, library: &Library, operation: Operation) -> bool {
+    /// Begins a collective call: whether it is made independently. `bytes` are asked for before the first one.
+    pub(super) fn begin(&self, library: &Library, operation: Operation, bytes: impl FnOnce() -> u64) -> bool {
         let (Some(post), Some(board)) = (self.post(), board()) else { return false };
         // SAFETY: of the one thread that makes a collective call on the file.
         let Some(used) = (unsafe { &mut *self.own.get() }).get_mut(operation as usize) else { return false };
@@ -279,7 +285,7 @@ impl Seat {
             let note = board.note(name.get(..*length).unwrap_or(&[]), operation, post.size());
             at.store(note.map_or(core::ptr::null_mut(), |note| core::ptr::from_ref(note).cast_mut()), Relaxed);
         }
-        let first = || self.first(post, board, operation);
+        let first = || self.first(post, board, operation, bytes);
         let mode = post.begin(&mut used.own, first, operation);
         // What all processes know alike.
         let may_be = self.is_atomic.load(Relaxed) == 0 && self.is_left.load(Relaxed) == 0;
@@ -288,6 +294,9 @@ impl Seat {
             // MPI has no communicator for that any more.
             is_independent = false;
             self.is_left.store(1, Relaxed);
+        }
+        if is_independent && operation == Operation::Read {
+            self.sieving.before_read(library, self.handle());
         }
         used.is_measured = may_be && is_independent == (mode == Mode::Independent);
         used.calls += 1;
@@ -302,15 +311,8 @@ impl Seat {
             // Nothing is sieved behind views without gaps, and nobody has to be told: what all do together costs turns on processors.
             return true;
         }
-        if !post.is_romio() {
-            // What other libraries do between the pieces of a write is not known.
-            return false;
-        }
-        if self.is_unsieved.load(Relaxed) == 0 {
-            let answer = if library.unsieve(self.handle()) { 1 } else { 2 };
-            self.is_unsieved.store(answer, Relaxed);
-        }
-        self.is_unsieved.load(Relaxed) == 1
+        // What other libraries do between the pieces of a write is not known.
+        post.has(Post::ROMIO) && self.sieving.is_write_safe(library, self.handle())
     }
 
     /// Before an independent call: waits where others may still be at what this process must not overtake. An aggregator may write later what it was given
@@ -345,16 +347,23 @@ impl Seat {
         open.max(u64::try_from(turns_ns * u128::from(ticks) / u128::from(ns.max(1))).unwrap_or(u64::MAX))
     }
 
-    fn first(&self, post: &Post, board: &Board, operation: Operation) -> Begin {
+    fn first(&self, post: &Post, board: &Board, operation: Operation, bytes: impl FnOnce() -> u64) -> Begin {
         // SAFETY: in the board.
         let note = self.notes.get(operation as usize).and_then(|note| unsafe { note.load(Relaxed).as_ref() });
-        let left =
-            if post.is_deferred() { Some(Reason::Deferred) } else { (post.is_left(operation) || post.is_given(operation)).then_some(Reason::Given) };
+        let left = if post.has(Post::DEFERRED) {
+            Some(Reason::Deferred)
+        } else {
+            (post.is_left(operation) || post.is_given(operation)).then_some(Reason::Given)
+        };
+        let (crowded, strided) = (is_crowded(post), self.has_gaps.load(Relaxed) != 0);
+        let is_exchanged = operation == Operation::Write && crowded && strided;
+        let scattered = if is_exchanged { self.sieving.gain_of_joining(bytes(), post.size(), u64::from(post.size()) * TURN_NS) } else { None };
         Begin {
             operation,
             policy: Policy::of(board.policy.load(Relaxed)),
-            strided: self.has_gaps.load(Relaxed) != 0,
-            crowded: is_crowded(post),
+            strided,
+            crowded,
+            scattered,
             left,
             known: note.and_then(Note::known),
             floor_ticks: self.floor_ticks(post, board),
@@ -375,6 +384,7 @@ impl Seat {
         // SAFETY: of the one thread that makes a collective call on the file.
         let Some(used) = (unsafe { &mut *self.own.get() }).get_mut(operation as usize) else { return };
         used.bytes = used.bytes.saturating_add(bytes);
+        self.sieving.requested(bytes);
         let at = at.map(|at| at.saturating_mul(self.etype_bytes.load(Relaxed) as i64));
         let before = at.map_or(-1, |at| self.end.swap(at.saturating_add(bytes as i64), Relaxed));
         let leaves_gap = at.is_some_and(|at| before >= 0 && at > before);
@@ -385,7 +395,7 @@ impl Seat {
     }
 
     /// Before a view is set: tells the others whether it leaves gaps, where that matters to them.
-    pub(super) fn viewing(&self, library: &Library, filetype: Handle) {
+    pub(super) fn viewing(&self, library: &Library, filetype: Handle, info: Handle) {
         let Some(post) = self.post() else { return };
         let number = self.views.fetch_add(1, Relaxed) + 1;
         if number == self.counted.load(Relaxed) {
@@ -394,7 +404,9 @@ impl Seat {
         let has_gaps = library.is_type(filetype).then(|| has_gaps(library, filetype)).flatten();
         self.has_gaps.store(u32::from(has_gaps != Some(false)), Relaxed);
         // Until it is set: whether this process is counted.
-        let is_counted = has_gaps.is_some_and(|has_gaps| post.views.arrive(number, has_gaps, post.size()));
+        let shown = |has_gaps| if has_gaps { Shown::Gaps { unsieved: self.sieving.prices_unsieved(library, post, filetype) } } else { Shown::Whole };
+        let is_counted =
+            has_gaps.is_some_and(|has_gaps| post.views.arrive(number, shown(has_gaps), sieving::hinted(library, info, is_overridden()), post.size()));
         self.are_alike.store(u32::from(is_counted), Relaxed);
         self.counted.store(number, Relaxed);
     }
@@ -411,9 +423,10 @@ impl Seat {
         self.etype_bytes.store(u64::try_from(etype_bytes).unwrap_or(0), Relaxed);
         self.has_gaps.store(u32::from(has_gaps(library, filetype) != Some(false)), Relaxed);
         self.end.store(-1, Relaxed);
-        if let Some(post) = self.post().filter(|_| self.are_alike.load(Relaxed) != 0) {
-            self.are_alike.store(u32::from(post.views.are_alike(self.views.load(Relaxed), post.size())), Relaxed);
-        }
+        let counted = self.post().filter(|_| self.are_alike.load(Relaxed) != 0);
+        let agreed = counted.map_or(Agreed::UNKNOWN, |post| post.views.agreed(self.views.load(Relaxed), post.size()));
+        self.are_alike.store(u32::from(agreed.are_alike), Relaxed);
+        self.sieving.viewed(agreed);
     }
 
     /// After a call that MPI has refused for its arguments: it may be made again.
@@ -445,22 +458,28 @@ impl Seat {
         self.set_handle(handle);
     }
 
-    /// The program has given hints.
+    /// The program has given hints without a view.
+    pub fn informed_alone(&self, library: &Library, info: Handle) {
+        self.informed(library, info);
+        self.sieving.informed(sieving::hinted(library, info, is_overridden()));
+    }
+
+    /// The program has given hints, with a view maybe.
     pub fn informed(&self, library: &Library, info: Handle) {
-        let is_overridden = board().is_none_or(|board| board.overrides.load(Relaxed) != 0);
         let lanes: u32 = GIVEN.iter().filter(|(key, _)| library.value_length(info, key).is_some()).map(|(_, lane)| lane).sum();
-        if let Some(post) = self.post().filter(|_| lanes != 0 && !is_overridden) {
+        if let Some(post) = self.post().filter(|_| lanes != 0 && !is_overridden()) {
             post.give(lanes);
-        }
-        if library.value_length(info, SIEVING).is_some() {
-            // It is told again, before the next independent write.
-            self.is_unsieved.store(0, Relaxed);
         }
     }
 
     pub fn set_atomic(&self, is_atomic: bool) {
         self.is_atomic.store(u32::from(is_atomic), Relaxed);
     }
+}
+
+/// Whether hints of the program's do not count.
+fn is_overridden() -> bool {
+    board().is_none_or(|board| board.overrides.load(Relaxed) != 0)
 }
 
 /// In [`Seat::going_on`]: a collective call as the program makes it.

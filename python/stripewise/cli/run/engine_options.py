@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from ...engine.board import VARIABLE, Became, Board, Site
+from ...engine.board import VARIABLE, Became, Board, Sieving, Site
 from ...engine.profile import read_profile, write_profile
 from ...errors import StripewiseError, UsageError
 from ...files.parts import check_output
+from ...units import format_size
 from ..output import printable, say
 
 
@@ -132,6 +133,7 @@ _REASONS = {
     "contiguous": "views leave no gaps for others' data (rule 5)",
     "strided": "views leave gaps for others' data (rule 7)",
     "crowded": "there are more processes than processors",
+    "scattered": "writes are of so many small pieces that an exchange takes less, by the targets' figures",
     "profile": "the profile has it so",
     "given": "a hint (romio_cb_*, romio_ds_write) says how",
     "deferred": "aggregators alone have opened the file (romio_no_indep_rw)",
@@ -142,6 +144,7 @@ _REASONS = {
 #: The mode that goes with them; a profile says which.
 _BEGAN = {
     "read": "independent", "contiguous": "independent", "crowded": "independent", "strided": "collective",
+    "scattered": "collective",
     "given": "as CMD makes them", "deferred": "as CMD makes them", "profile": "so", "unknown": "so",
 }  # fmt: skip
 
@@ -170,4 +173,20 @@ def _line(site: Site, is_dry: bool) -> str:
         line += f"; ns a byte: {', '.join(measured)}"
     if site.contests:
         line += f"; modes compared {_times(site.contests)}, changed {_times(site.changes)}"
+    if site.sieving is not None:
+        line += f"; {_sieving_words(site.sieving)}"
     return line
+
+
+def _sieving_words(sieving: Sieving) -> str:
+    """How reads behind a view with gaps were made, and why."""
+    ways = {"sieved": sieving.sieved_ns, "piece by piece": sieving.unsieved_ns}
+    way, other = ways if sieving.is_sieved else reversed(ways)
+    gap = sieving.stride_bytes - sieving.piece_bytes
+    figures = (
+        f"{sieving.servers} targets' figures" if sieving.servers else "of no known device: a start-up as long as 64 KiB"
+    )
+    return (
+        f"{way} behind views: pieces of {format_size(sieving.piece_bytes)}, {format_size(gap)} between them; "
+        f"ms a request: {way} {ways[way] / 1e6:.3g}, {other} {ways[other] / 1e6:.3g} ({figures})"
+    )
