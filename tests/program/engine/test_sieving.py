@@ -1,4 +1,4 @@
-"""Collective reads that are made independently behind views with gaps: one over several pieces, or one for each, by price."""
+"""Collective reads that are made independently behind views with gaps: over several pieces at once or one by one."""
 
 from __future__ import annotations
 
