@@ -87,7 +87,7 @@ static ALL: [Seat; SEATS] = [const {
         going_on: AtomicU32::new(0),
         place: AtomicUsize::new(0),
         is_left: AtomicU32::new(0),
-        sieving: FileSieving::NEW,
+        sieving: FileSieving::new(),
         counted: AtomicU32::new(0),
         frame: AtomicUsize::new(0),
         etype_bytes: AtomicU64::new(1),

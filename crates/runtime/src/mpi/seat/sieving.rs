@@ -50,14 +50,17 @@ struct Priced {
 unsafe impl Sync for FileSieving {}
 
 impl FileSieving {
-    pub const NEW: Self = Self {
-        writes: AtomicU32::new(0),
-        wanted: AtomicU32::new(0),
-        told: AtomicU32::new(0),
-        is_given: AtomicU32::new(0),
-        request_bytes: AtomicU64::new(0),
-        priced: UnsafeCell::new(Priced { servers: None, pieces: None, reads: None, made: None }),
-    };
+    /// Of a file that is not open.
+    pub const fn new() -> Self {
+        Self {
+            writes: AtomicU32::new(0),
+            wanted: AtomicU32::new(0),
+            told: AtomicU32::new(0),
+            is_given: AtomicU32::new(0),
+            request_bytes: AtomicU64::new(0),
+            priced: UnsafeCell::new(Priced { servers: None, pieces: None, reads: None, made: None }),
+        }
+    }
 
     /// After an open in which all processes take part; `managed` is the descriptor of a store's file.
     pub fn opened(&self, post: &Post, managed: Option<i32>) {
