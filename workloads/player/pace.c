@@ -1,4 +1,4 @@
-/* Slack: slept to an absolute time; where every rank of the node has a core, the last microseconds are spun. */
+/* Slack: slept to an absolute time; where every rank of the node has a core, the last microseconds are spun. And the wait for all ranks. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/prctl.h>
@@ -8,6 +8,8 @@
 
 /* A sleep ends some tens of microseconds late. */
 enum { SPUN_NS = 80 * 1000 };
+/* How often a rank that has no core for itself looks whether all have come. */
+enum { LOOKED_NS = 100 * 1000 };
 
 uint64_t now_ns(void)
 {
@@ -48,4 +50,16 @@ void pace_wait(struct player *player, uint64_t since_ns, uint64_t slack_ns)
     while ((now = now_ns()) < until)
         ;
     player->counts.slack_errors[bucket_of(now - until)]++;
+}
+
+uint64_t pace_together(struct player *player)
+{
+    MPI_Request all;
+    int have_come = 0;
+    /* A barrier of most MPI libraries spins, which would take the cores from those who are waited for. */
+    MPI_Ibarrier(player->all, &all);
+    for (MPI_Test(&all, &have_come, MPI_STATUS_IGNORE); !have_come; MPI_Test(&all, &have_come, MPI_STATUS_IGNORE))
+        if (player->node_ranks > player->cores)
+            sleep_until(now_ns() + LOOKED_NS);
+    return now_ns();
 }

@@ -64,6 +64,7 @@ struct player {
     struct path path;
     struct file *files;
     MPI_Comm *comms;
+    MPI_Comm all; /* where ranks wait for each other: no call on a file is made on it */
     const char *directory;
     int rank, processes, node_rank, node_ranks, cores;
     int is_prepared;   /* the files have been made, and looked at, by another run */
@@ -118,6 +119,9 @@ uint64_t now_ns(void);
 void pace_begin(void);
 /* Waits until slack has passed since a time, which is exact where every rank has a core; notes by how much it was missed. */
 void pace_wait(struct player *player, uint64_t since_ns, uint64_t slack_ns);
+
+/* Waits for all ranks; when that was over. */
+uint64_t pace_together(struct player *player);
 
 /* report.c */
 void report(struct player *player, double seconds);

@@ -175,7 +175,7 @@ static int check(int count, char **words)
     return status;
 }
 
-/* Prints the requests of a rank: operation, file, offset (- = none), size, slack in ns. */
+/* Prints the requests of a rank: operation, file, offset (- = none), size, slack in ns, and whether all ranks wait for each other before it. */
 static int list(int count, char **words)
 {
     char error[PATH_ERROR_BYTES];
@@ -197,7 +197,7 @@ static int list(int count, char **words)
             printf("-");
         else
             printf("%lld", (long long)request.offset);
-        printf(" %llu %llu\n", (unsigned long long)request.size, (unsigned long long)request.slack_ns);
+        printf(" %llu %llu%s\n", (unsigned long long)request.size, (unsigned long long)request.slack_ns, request.is_together ? " together" : "");
     }
     path_close(&path);
     return 0;
@@ -209,6 +209,7 @@ static void begin_comms(struct player *player)
     player->comms = malloc((comms + 1u) * sizeof *player->comms);
     if (!player->comms)
         play_fail(player, "no memory for communicators");
+    MPI_Comm_dup(MPI_COMM_WORLD, &player->all);
     player->comms[0] = MPI_COMM_WORLD;
     for (uint32_t i = 0; i < comms; i++) {
         uint32_t kind = player->path.comms[i].kind;
@@ -256,6 +257,8 @@ static void play(struct player *player)
     while (walk_next(&walk, &player->current)) {
         const struct request *request = &player->current;
         const struct op_facts *facts = &op_facts[request->node->op];
+        if (request->is_together)
+            since = pace_together(player);
         if (!player->is_fast && request->slack_ns)
             pace_wait(player, since, request->slack_ns);
         if (request->offset < 0 && (facts->position == EXPLICIT || facts->position == SEEK))

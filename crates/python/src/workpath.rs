@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stripewise_workpath::node::{ALONE, APART};
+use stripewise_workpath::node::{ALONE, APART, TOGETHER, TOGETHER_REST};
 use stripewise_workpath::op::{Kind, Layer, OPS, Place};
 use stripewise_workpath::{Class, Comm, Distribution, File, Group, Node, Numbers, Op, Path, PathWriter, Request, Tables, View, Who, check_playable};
 
@@ -94,11 +94,18 @@ fn who_text(who: Who) -> String {
 }
 
 fn slack_text(node: &Node) -> String {
-    match (node.slack_first, node.slack_rest) {
+    let together = match (node.flags & TOGETHER != 0, node.flags & TOGETHER_REST != 0) {
+        (false, false) => "",
+        (true, true) => ", together",
+        (true, false) => ", together in the first round",
+        (false, true) => ", together in other rounds",
+    };
+    let slack = match (node.slack_first, node.slack_rest) {
         (0, 0) if node.slack_ns == 0 => String::new(),
         (0, 0) => format!(" slack {} ns", node.slack_ns),
         (first, rest) => format!(" slack {} ns, distributions {first} and {rest}", node.slack_ns),
-    }
+    };
+    format!("{together}{slack}")
 }
 
 /// A listing as a JSON string, a line for each node, bodies of loops moved to the right.
@@ -132,7 +139,8 @@ fn workpath_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     })
 }
 
-/// The requests of a rank in columns, as bytes: op (u8), file (u32), offset (i64, -1 = none), size (u64), slack_ns (u64), comm (u16), node (u32).
+/// The requests of a rank in columns, as bytes: op (u8), file (u32), offset (i64, -1 = none), size (u64), slack_ns (u64), together (u8), comm (u16),
+/// node (u32).
 ///
 /// Raises WorkloadError for a file that is no path, a number of processes that it cannot be played by, and beyond 2^27 requests.
 #[pyfunction]
@@ -154,6 +162,7 @@ fn workpath_requests<'py>(py: Python<'py>, path: PathBuf, processes: u32, rank: 
         numbers(py, &made, |one| one.offset.to_ne_bytes())?,
         numbers(py, &made, |one| one.size.to_ne_bytes())?,
         numbers(py, &made, |one| one.slack_ns.to_ne_bytes())?,
+        numbers(py, &made, |one| [u8::from(one.together)])?,
         numbers(py, &made, |one| one.comm.to_ne_bytes())?,
         numbers(py, &made, |one| one.node.to_ne_bytes())?,
     ])
@@ -255,6 +264,10 @@ struct WrittenNode {
     #[serde(default)]
     apart: bool,
     #[serde(default)]
+    together_first: bool,
+    #[serde(default)]
+    together_rest: bool,
+    #[serde(default)]
     comm: u16,
     #[serde(default)]
     view: u16,
@@ -279,7 +292,7 @@ struct WrittenNode {
 /// Writes a path from its JSON form: {"processes", "seed", "files": [{"name", "class", "bytes", "present", "directory"}], "comms": ["world", "self",
 /// {"blocks": k}, {"congruent": k}], "groups": [{"span": [low, high]}, {"congruent": [by, rest]}], "distributions": [{"values": [[ns, weight]]},
 /// {"quantiles": [ns]}], "views": [{"piece", "distance", "pieces", "tile"}], "numbers": [[[at, stride, size] of each rank]], "nodes": [{"op", "file", "who",
-/// "comm", "view", "table", "at", "at_rank", "stride", "size", "slack_ns", "slack_first", "slack_rest", "alone", "apart"} or {"rounds", "body": [...]}]}.
+/// "comm", "view", "table", "at", "at_rank", "stride", "size", "slack_ns", "slack_first", "slack_rest", "alone", "apart", "together_first", "together_rest"} or {"rounds", "body": [...]}]}.
 ///
 /// Raises WorkloadError for what is no such path.
 #[pyfunction]
@@ -328,7 +341,8 @@ fn flattened(written: &[WrittenNode], nodes: &mut Vec<Node>) -> Result<(), Strin
         };
         let (comm, view, table, at, at_rank, stride) = (one.comm, one.view, one.table, one.at, one.at_rank, one.stride);
         let (slack_ns, slack_first, slack_rest) = (one.slack_ns, one.slack_first, one.slack_rest);
-        let flags = if one.alone { ALONE } else { 0 } | if one.apart { APART } else { 0 };
+        let given = [(one.alone, ALONE), (one.apart, APART), (one.together_first, TOGETHER), (one.together_rest, TOGETHER_REST)];
+        let flags = given.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
         let size = one.rounds.unwrap_or(one.size);
         nodes.push(Node { who, flags, comm, view, table, at, at_rank, stride, size, slack_ns, slack_first, slack_rest, ..base });
         if one.rounds.is_some() {

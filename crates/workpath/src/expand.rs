@@ -1,7 +1,7 @@
 //! From a path to the requests of one rank: what the player makes, without its calls.
 
 use crate::draw::{draw, seed_of};
-use crate::node::{APART, Node};
+use crate::node::{APART, Node, TOGETHER, TOGETHER_REST};
 use crate::op::{Op, Position};
 use crate::path::Path;
 use crate::ranks::takes_part;
@@ -15,6 +15,8 @@ pub struct Request {
     pub offset: i64,
     pub size: u64,
     pub slack_ns: u64,
+    /// All ranks wait for each other before the slack.
+    pub together: bool,
     pub comm: u16,
     /// Place of the node.
     pub node: u32,
@@ -130,7 +132,8 @@ impl Iterator for Requests<'_, '_> {
                     };
                     self.made += 1;
                     let slack_ns = self.slack_ns(&node, index, round, counted);
-                    return Some(Request { op, file: node.link, offset, size, slack_ns, comm: node.comm, node: index as u32 });
+                    let together = node.flags & if round == 0 { TOGETHER } else { TOGETHER_REST } != 0;
+                    return Some(Request { op, file: node.link, offset, size, slack_ns, together, comm: node.comm, node: index as u32 });
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Whether a path can be played by so many processes: all ranks of a communicator must make its collective calls, in one order. All ranks go over the same
+//! Whether a path can be played by so many processes: all ranks of a communicator must make its collective calls, and all ranks wait for each other, in one
+//! order. All ranks go over the same
 //! nodes, so only those differ that are for some ranks, or in loops whose rounds differ by rank; nothing needs to be expanded. Equal totals are not enough:
 //! loops within loops may make them in another order.
 
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::PathError;
 use crate::expand::numbers;
-use crate::node::{Node, Who};
+use crate::node::{Node, TOGETHER, TOGETHER_REST, Who};
 use crate::op::{Layer, Op};
 use crate::path::Path;
 use crate::ranks::{colour, takes_part};
@@ -50,10 +51,17 @@ pub fn check_playable(path: &Path<'_>, processes: u32) -> Result<(), PathError> 
             continue;
         };
         let facts = op.facts();
+        let wrong = |what: String| PathError::Unplayable(format!("node {index} ({}): {what}", op.name()));
+        if node.flags & (TOGETHER | TOGETHER_REST) != 0 {
+            matches(path, index, &around, Comm::World, processes).map_err(|(one, other)| {
+                wrong(format!(
+                    "rank {one} waits for all ranks before it in other rounds than rank {other}; let all ranks make it, in loops of equal rounds"
+                ))
+            })?;
+        }
         if facts.layer != Layer::Mpi {
             continue;
         }
-        let wrong = |what: String| PathError::Unplayable(format!("node {index} ({}): {what}", op.name()));
         let who_of = |from: usize| around.iter().skip(from).filter_map(|outer| path.node(outer.index)).chain([node]).map(|node| node.who);
         opened.see(&node, op, comm_of(path, node.comm), around.len(), |whose, from| who_of(from).any(|who| who == whose)).map_err(wrong)?;
         let comm = comm_of(path, node.comm);

@@ -9,8 +9,12 @@ pub const NODE_BYTES: usize = 64;
 pub const ALONE: u8 = 1;
 /// Each rank draws its own slack from the distribution; else all ranks draw alike.
 pub const APART: u8 = 2;
+/// All ranks wait for each other before the slack, in the first round of the innermost loop; a request outside loops is in one.
+pub const TOGETHER: u8 = 4;
+/// The same in other rounds.
+pub const TOGETHER_REST: u8 = 8;
 /// All flags.
-pub const FLAGS_KNOWN: u8 = ALONE | APART;
+pub const FLAGS_KNOWN: u8 = ALONE | APART | TOGETHER | TOGETHER_REST;
 
 /// How a file is opened: the `size` of `open` and `mpi_open`. 0 = for reading and writing, made where it is not there.
 pub mod mode {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::PathError;
-use crate::node::{ALONE, FLAGS_KNOWN, Node, Who, mode};
+use crate::node::{ALONE, FLAGS_KNOWN, Node, TOGETHER, TOGETHER_REST, Who, mode};
 use crate::op::{Kind, Layer, Op};
 use crate::path::Path;
 use crate::tables::{SIZE_MAX, SLACK_MAX_NS, View};
@@ -95,6 +95,9 @@ fn names_something(path: &Path<'_>, node: &Node) -> Result<(), &'static str> {
     let Some(op) = node.op else { return if node.flags == 0 { Ok(()) } else { Err("has flags that are not known") } };
     if node.flags & !FLAGS_KNOWN != 0 || node.flags & ALONE != 0 && op != Op::Opendir {
         return Err("has flags that are not known");
+    }
+    if node.flags & (TOGETHER | TOGETHER_REST) != 0 && node.who != Who::All {
+        return Err("waits for all ranks, but not all make it");
     }
     if node.link as usize >= tables.files.len() {
         return Err("is on a file that there is not");

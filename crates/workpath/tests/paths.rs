@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use stripewise_workpath::node::{APART, TOGETHER, TOGETHER_REST};
 use stripewise_workpath::op::OPS;
 use stripewise_workpath::{
     Class, Comm, Distribution, File, Group, Node, Numbers, Op, Path, PathError, PathWriter, Tables, View, Who, check_playable, draw, takes_part,
@@ -215,6 +216,31 @@ fn collective_calls_in_loops_need_equal_rounds() {
     assert!(playable(&[open, Node { table: 1, ..Node::rounds(9, 1) }, call]).is_err());
     assert!(playable(&[open, Node { who: Who::Root, ..Node::rounds(9, 1) }, call]).is_err());
     assert!(playable(&[open, Node { table: 1, ..Node::rounds(9, 1) }, Node::request(Op::Stat, 0)]).is_ok());
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_come_all_and_in_equal_rounds() {
+    let waits = |flags| Node { flags, ..Node::request(Op::Stat, 0) };
+    for flags in [TOGETHER, TOGETHER_REST, TOGETHER | TOGETHER_REST | APART] {
+        assert!(playable(&[waits(flags), Node::rounds(9, 1), waits(flags)]).is_ok());
+        for around in [Node { table: 1, ..Node::rounds(9, 1) }, Node { who: Who::Root, ..Node::rounds(9, 1) }] {
+            assert!(matches!(playable(&[around, waits(flags)]), Err(PathError::Unplayable(_))), "{around:?}");
+        }
+        for who in [Who::Root, Who::AllButRoot, Who::Last, Who::AllButLast, Who::Group(1)] {
+            assert!(Path::parse(&written(&[Node { who, ..waits(flags) }], &tables())).is_err(), "{who:?}");
+        }
+        assert!(Path::parse(&written(&[Node { flags, ..Node::rounds(2, 1) }, waits(0)], &tables())).is_err());
+    }
+}
+
+#[test]
+fn ranks_wait_in_the_rounds_that_are_marked() {
+    let of = |flags| {
+        let bytes = written(&[Node::rounds(2, 2), Node::rounds(3, 1), Node { flags, ..Node::request(Op::Stat, 0) }], &tables());
+        Path::parse(&bytes).unwrap().requests(1, PROCESSES).map(|one| one.together).collect::<Vec<_>>()
+    };
+    assert_eq!(of(TOGETHER), [true, false, false, true, false, false]);
+    assert_eq!(of(TOGETHER_REST), [false, true, true, false, true, true]);
 }
 
 #[test]

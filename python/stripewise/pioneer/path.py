@@ -16,7 +16,7 @@ from ..errors import WorkloadError
 #: Columns of `requests`, as the binding gives them.
 COLUMNS = (
     ("op", np.uint8), ("file", np.uint32), ("offset", np.int64), ("size", np.uint64), ("slack_ns", np.uint64),
-    ("comm", np.uint16), ("node", np.uint32),
+    ("together", np.bool_), ("comm", np.uint16), ("node", np.uint32),
 )  # fmt: skip
 REQUEST_DTYPE = np.dtype(list(COLUMNS))
 
@@ -42,12 +42,15 @@ def text(path: Path) -> str:
 
 
 def requests(path: Path, processes: int, rank: int) -> npt.NDArray[np.void]:
-    """The requests that a rank makes, loops expanded, as rows of `REQUEST_DTYPE`: offset -1 = none, slack in ns.
+    """The requests that a rank makes, loops expanded, as rows of `REQUEST_DTYPE`: offset -1 = none, slack in ns;
+    together: all ranks wait for each other before it.
 
     Raises WorkloadError, also for a number of processes that cannot play the path.
     """
     columns = native.call("workpath_requests", _regular(path), processes, rank)
-    named = [np.frombuffer(column, dtype=dtype) for column, (_, dtype) in zip(columns, COLUMNS, strict=True)]
+    named: list[npt.NDArray[Any]] = [
+        np.frombuffer(column, dtype=dtype) for column, (_, dtype) in zip(columns, COLUMNS, strict=True)
+    ]
     rows = np.empty(len(named[0]), dtype=REQUEST_DTYPE)
     for (name, _), column in zip(COLUMNS, named, strict=True):
         rows[name] = column

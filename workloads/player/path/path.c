@@ -300,10 +300,13 @@ static const char *node_fault(const struct path *path, const struct path_node *n
         return "has numbers for each rank that there are not";
     if (node->slack_first > head->distributions || node->slack_rest > head->distributions || node->slack_ns > SLACK_MAX_NS)
         return "has a slack that there is not";
-    if (node->flags & ~(FLAG_ALONE | FLAG_APART) || (node->flags & FLAG_ALONE && node->op != OP_OPENDIR))
+    if (node->flags & ~(FLAG_ALONE | FLAG_APART | FLAG_TOGETHER | FLAG_TOGETHER_REST) || (node->flags & FLAG_ALONE && node->op != OP_OPENDIR)
+        || (node->flags && !node->is_request))
         return "has flags that are not known";
     if (!node->is_request)
         return NULL;
+    if (node->flags & (FLAG_TOGETHER | FLAG_TOGETHER_REST) && node->who != WHO_ALL)
+        return "waits for all ranks, but not all make it";
     if (node->link >= head->files)
         return "is on a file that there is not";
     if (op_facts[node->op].layer == MPI && node->comm >= (head->comms ? head->comms : 1))

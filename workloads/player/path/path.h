@@ -20,7 +20,7 @@ enum { MODE_READ = 1, MODE_WRITE = 2, MODE_CREATE = 4, MODE_EXCLUSIVE = 8, MODE_
 
 enum { CLASS_ROOT, CLASS_SHARED, CLASS_PRIVATE };
 enum { WHO_ALL, WHO_ROOT, WHO_ALL_BUT_ROOT, WHO_LAST, WHO_ALL_BUT_LAST };
-enum { FLAG_ALONE = 1, FLAG_APART = 2, FILE_PRESENT = 1, FILE_DIRECTORY = 2 };
+enum { FLAG_ALONE = 1, FLAG_APART = 2, FLAG_TOGETHER = 4, FLAG_TOGETHER_REST = 8, FILE_PRESENT = 1, FILE_DIRECTORY = 2 };
 enum { COMM_WORLD, COMM_SELF, COMM_BLOCKS, COMM_CONGRUENT };
 
 struct path_header {
@@ -114,7 +114,7 @@ uint64_t path_seed_of(uint64_t seed, uint32_t rank);
 /* Slack in ns from a distribution (from 1): a function of seed, node and round. */
 uint64_t path_draw(const struct path *path, uint32_t distribution, uint64_t seed, uint64_t node, uint64_t round);
 
-/* Whether so many processes can play it: collective calls must match. Returns 0, or -1 with one sentence. */
+/* Whether so many processes can play it: collective calls, and requests before which all ranks wait for each other, must match. Returns 0, or -1 with one sentence. */
 int path_playable(const struct path *path, uint32_t processes, char *error);
 
 /* Nodes of this range are not needed soon: their memory goes. Whoever goes over all nodes calls it every PATH_WINDOW of them (4 MiB). */

@@ -112,21 +112,29 @@ static int is_for_all(const struct path *path, const struct chain *chain)
     return 1;
 }
 
-static int matches(const struct path *path, const struct chain *chain, uint32_t processes, uint32_t *first, char *error)
+/* Whether the ranks of each communicator make the last node of a chain in equal rounds; where all ranks wait for each other before it, all ranks. */
+static int matches(const struct path *path, const struct chain *chain, int is_together, uint32_t processes, uint32_t *first, char *error)
 {
     uint32_t index = chain->of[chain->length - 1];
     const struct path_node *node = &path->nodes[index];
+    if (is_for_all(path, chain))
+        return 0;
     for (uint32_t rank = 0; rank < processes; rank++)
         first[rank] = UINT32_MAX;
     for (uint32_t rank = 0; rank < processes; rank++) {
-        uint32_t *one = &first[path_colour(path, node->comm, rank)];
+        uint32_t *one = &first[is_together ? 0 : path_colour(path, node->comm, rank)];
         if (*one == UINT32_MAX)
             *one = rank;
         if (are_alike(path, chain, *one, rank, processes))
             continue;
-        snprintf(error, PATH_ERROR_BYTES,
-                 "node %u (%s): rank %u makes this collective call in other rounds than rank %u of its communicator; let all ranks make it, in loops of "
-                 "equal rounds", index, op_facts[node->op].name, rank, *one);
+        if (is_together)
+            snprintf(error, PATH_ERROR_BYTES,
+                     "node %u (%s): rank %u waits for all ranks before it in other rounds than rank %u; let all ranks make it, in loops of equal rounds",
+                     index, op_facts[node->op].name, rank, *one);
+        else
+            snprintf(error, PATH_ERROR_BYTES,
+                     "node %u (%s): rank %u makes this collective call in other rounds than rank %u of its communicator; let all ranks make it, in loops of "
+                     "equal rounds", index, op_facts[node->op].name, rank, *one);
         return -1;
     }
     return 0;
@@ -153,16 +161,14 @@ static int check_calls(const struct path *path, uint32_t processes, uint32_t *fi
             path_drop(path, dropped, i);
             dropped = i;
         }
-        if (op_facts[node->op].layer != MPI)
-            continue;
-        if (opened_see(opened, path, chain.of, chain.length, error) != 0)
-            return -1;
-        if (!op_facts[node->op].collective || path_comm_of(path, node->comm).kind == COMM_SELF)
-            continue;
+        int is_mpi = op_facts[node->op].layer == MPI, is_together = (node->flags & (FLAG_TOGETHER | FLAG_TOGETHER_REST)) != 0;
+        int is_collective = is_mpi && op_facts[node->op].collective && path_comm_of(path, node->comm).kind != COMM_SELF;
         chain.length++;
-        int is_matched = is_for_all(path, &chain) || matches(path, &chain, processes, first, error) == 0;
+        int is_playable = (!is_together || matches(path, &chain, 1, processes, first, error) == 0)
+                          && (!is_mpi || opened_see(opened, path, chain.of, chain.length - 1, error) == 0)
+                          && (!is_collective || matches(path, &chain, 0, processes, first, error) == 0);
         chain.length--;
-        if (!is_matched)
+        if (!is_playable)
             return -1;
     }
 }

@@ -65,7 +65,9 @@ int walk_next(struct walk *walk, struct request *request)
         walk->made++;
         uint32_t drawn = round == 0 ? node->slack_first : node->slack_rest;
         uint64_t seed = walk->seeds[node->flags & FLAG_APART ? 1 : 0];
-        *request = (struct request){node, index, place, own.size, drawn ? path_draw(path, drawn, seed, index, counted) : node->slack_ns};
+        int is_together = (node->flags & (round == 0 ? FLAG_TOGETHER : FLAG_TOGETHER_REST)) != 0;
+        uint64_t slack_ns = drawn ? path_draw(path, drawn, seed, index, counted) : node->slack_ns;
+        *request = (struct request){node, index, place, own.size, slack_ns, is_together};
         return 1;
     }
 }

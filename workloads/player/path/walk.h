@@ -10,6 +10,7 @@ struct request {
     int64_t offset;    /* of the file; meaningless where the operation has none */
     uint64_t size;
     uint64_t slack_ns;
+    int is_together; /* all ranks wait for each other before the slack */
 };
 
 struct walk_loop {

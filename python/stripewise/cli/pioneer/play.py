@@ -30,7 +30,9 @@ class Pace:
     speed: Annotated[
         float, typer.Option("--speed", metavar="FACTOR", help="Divide the slack between requests by this.")
     ] = 1.0
-    fast: Annotated[bool, typer.Option("--as-fast-as-possible", help="Leave out all slack.")] = False
+    fast: Annotated[
+        bool, typer.Option("--as-fast-as-possible", help="Leave out all slack; ranks still wait for each other.")
+    ] = False
 
     def check(self) -> None:
         """Raises UsageError."""
