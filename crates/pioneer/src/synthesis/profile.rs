@@ -20,6 +20,9 @@ pub struct Profile {
     /// Each rank pauses on its own.
     #[serde(default)]
     pub apart: bool,
+    /// By operation: from which slack on, in seconds, all ranks wait for each other before it.
+    #[serde(default)]
+    pub together: BTreeMap<String, f64>,
     /// By class: `root`, `shared`, `private`.
     pub classes: BTreeMap<String, FileClass>,
 }

@@ -152,7 +152,7 @@ fn class(random: &mut SplitMix64) -> FileClass {
 fn profile(seed: u64) -> Profile {
     let mut random = SplitMix64::new(seed, 77);
     let classes = ["root", "shared", "private"].map(|name| (name.to_owned(), class(&mut random)));
-    Profile { processes: 4, apart: false, classes: classes.into() }
+    Profile { processes: 4, apart: false, together: [].into(), classes: classes.into() }
 }
 
 /// Every rule that a path must keep, whatever its profile says.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Seek, Write};
 
-use stripewise_workpath::node::{ALONE, APART, mode};
+use stripewise_workpath::node::{ALONE, APART, TOGETHER, mode};
 use stripewise_workpath::{Class, File, Node, Op, PathWriter, Tables, Who};
 
 use super::Synthetic;
@@ -116,6 +116,10 @@ pub fn write<W: Write + Seek>(profile: &Profile, made: &Synthetic, seed: u64, ou
         let mut node = node(request, class, kind);
         if let Some(drawn) = pauses.number(request) {
             (node.slack_first, node.slack_rest, node.flags) = (drawn, drawn, node.flags | APART);
+        }
+        let waits = profile.together.get(request.op.name()).is_some_and(|from_s| request.slack_ns as f64 >= from_s * 1e9);
+        if waits && node.who == Who::All {
+            node.flags |= TOGETHER;
         }
         writer.node(&node)?;
         of_root += 1;

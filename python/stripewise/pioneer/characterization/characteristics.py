@@ -28,6 +28,8 @@ LONG_SHARE_MAX = 0.25
 BURSTS_MIN = 8
 #: Views of a kind of sessions that a profile keeps.
 VIEWS_MAX = 64
+#: Slacks of an operation behind which ranks wait, and others as long: so many times as many at most.
+OTHERS_MAX = 0.1
 _ENDS = {"open": "open", "opendir": "open", "mpi_open": "open", "close": "close", "mpi_close": "close"}
 
 
@@ -95,6 +97,7 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     children = max(1, gwp.processes - 1)
     return Profile(
         apart=gwp.apart,
+        together=_together(gwp),
         processes=gwp.processes,
         requests=len(gwp),
         duration_s=gwp.duration_ns / 1e9,
@@ -103,6 +106,20 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
         subgroups=tuple(Subgroup(each.text, len(each.ranks) / children) for each in gwp.groups),
         classes={name: _class(gwp, frame, file_class, number) for number, name in enumerate(CLASSES)},
     )
+
+
+def _together(gwp: Gwp) -> dict[str, float]:
+    """By operation the slack, in seconds, from which on all ranks wait for each other before it: the least that takes
+    in few others and most of those; without an operation that no slack tells apart.
+    """
+    found = {}
+    for op, rows in _groups(gwp, np.flatnonzero(np.isin(gwp.op, gwp.op[gwp.is_together]))):
+        waits, others = (np.sort(gwp.slack_ns[rows[each]]) for each in (gwp.is_together[rows], ~gwp.is_together[rows]))
+        for at, limit in enumerate(waits[: len(waits) // 2 + 1].tolist()):
+            if len(others) - np.searchsorted(others, limit) <= OTHERS_MAX * (len(waits) - at):
+                found[op] = limit // 1000 / 1e6
+                break
+    return found
 
 
 def session_gaps(gwp: Gwp, frame: Framework, of: Int) -> Int:

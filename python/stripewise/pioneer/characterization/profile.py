@@ -154,6 +154,8 @@ class Profile:
     subgroups: tuple[Subgroup, ...] = ()
     #: Each rank pauses on its own, not all alike.
     apart: bool = False
+    #: By operation: from which slack on, in seconds, all ranks wait for each other before it.
+    together: Mapping[str, float] = field(default_factory=dict)
     classes: Mapping[str, FileClass] = field(default_factory=dict)
     #: Symbolic patterns, checked by symbolic.py; None: none were made.
     programs: Any = None
@@ -170,6 +172,7 @@ class Profile:
             "anonymous": self.anonymous,
             "subgroups": [{"ranks": each.ranks, "share": each.share} for each in self.subgroups],
             "apart": self.apart,
+            "together": dict(self.together),
             "classes": {name: self.classes.get(name, FileClass()).as_json() for name in CLASSES},
         }
         if self.programs is not None:

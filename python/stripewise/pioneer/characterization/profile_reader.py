@@ -41,7 +41,7 @@ def profile_of(data: Any, source: Path | str) -> Profile:
     fields.only(
         {
             "version", "tool", "application", "processes", "requests", "duration_s", "anonymous", "subgroups",
-            "apart", "classes", "programs",
+            "apart", "together", "classes", "programs",
         }
     )  # fmt: skip
     known = Fields(fields.table("classes"), source, "classes.", WorkloadError)
@@ -61,6 +61,7 @@ def profile_of(data: Any, source: Path | str) -> Profile:
         anonymous=_switch(fields, "anonymous"),
         subgroups=tuple(_subgroup(each, source, at) for at, each in enumerate(fields.tables("subgroups"))),
         apart=_switch(fields, "apart"),
+        together=_together(fields),
         classes={name: _class(known, name) if name in known.data else FileClass() for name in CLASSES},
         programs=data.get("programs"),
     )
@@ -74,6 +75,12 @@ def _switch(fields: Fields, key: str) -> bool:
     if not isinstance(given, bool):
         raise fields.error(key, f"= {given!r:.60} is neither true nor false", "write true or false")
     return given
+
+
+def _together(fields: Fields) -> dict[str, float]:
+    given = Fields(fields.table("together"), fields.source, "together.", WorkloadError)
+    given.only(set(operations()))
+    return {op: given.number(op, 0, 1e9) for op in given.data}
 
 
 def _subgroup(data: Any, source: Path | str, at: int) -> Subgroup:

@@ -84,9 +84,16 @@ class Gwp:
     application: str | None = None
     #: Long slacks of ranks differ independently (pauses.py).
     apart: bool = False
+    #: All ranks wait for each other before the slack (meetings.py), which is without that waiting; None: nowhere.
+    together: Bool | None = None
 
     def __len__(self) -> int:
         return len(self.op)
+
+    @property
+    def is_together(self) -> Bool:
+        """`together` as a column."""
+        return np.zeros(len(self), np.bool_) if self.together is None else self.together
 
     @property
     def ids(self) -> Int:

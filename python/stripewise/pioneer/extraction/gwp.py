@@ -1,11 +1,12 @@
 """The generic workload path of a trace (thesis, sections 2.5.1 and 2.6.2): `read_gwp`.
 
-Root and one child of each subgroup stand for all processes: only their records are read whole.
+Root and one child of each subgroup stand for all processes: only their records are read whole, those of others where
+these seem to wait for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from ...workload.counted import BY_DEFAULT, Choice
 from .calls import Trace, open_trace
 from .generic_path import BLOCKS, CONGRUENT, SELF, WORLD, Communicator, Gwp, GwpFile
 from .joining import joined
+from .meetings import WITNESSED_MAX, WITNESSES_MAX
+from .records import Records
 from .sanitise import records_of
 from .subgroups import FIRST, RECORDS_MIN, Subgroup, found_groups, given_groups, profile_of
 
@@ -38,7 +41,11 @@ def read_gwp(path: Path, choice: Choice = BY_DEFAULT, subgroups: str | None = No
             raise NoRequestsError(f"{trace.source}: holds no requests on files that count; --all-files counts all")
         command = trace.meta.get("command")
         application = str(command[0]) if isinstance(command, list) and command else None
-        made = joined(records, trace.names, root, groups, trace.processes, _communicators(trace))
+
+        def alike(child: Records) -> Iterator[Records]:
+            return _alike(trace, child, next(group.ranks for group in groups if group.chosen == child.rank))
+
+        made = joined(records, trace.names, root, groups, trace.processes, _communicators(trace), alike)
         return replace(made, application=application, records=sum(trace.rows(rank) for rank in trace.ranks))
 
 
@@ -54,6 +61,17 @@ def _found(trace: Trace, children: Sequence[int]) -> list[Subgroup]:
         ops[rank] = np.concatenate([number[op] for op, number in known] or [np.empty(0, np.int64)])
     profiles = {rank: profile_of(op, len(kinds), trace.rows(rank)) for rank, op in ops.items()}
     return found_groups(profiles, len(kinds))
+
+
+def _alike(trace: Trace, child: Records, ranks: Sequence[int]) -> Iterator[Records]:
+    """The records of further ranks of a child's group that make the very operations which it makes, in its order."""
+    others = [rank for rank in ranks if rank != child.rank and rank in trace.ranks]
+    count = min(WITNESSES_MAX, WITNESSED_MAX // max(1, len(child)), len(others))
+    for at in range(count):
+        rank = others[at * len(others) // count]
+        found = records_of(trace, rank)
+        if np.array_equal(found.op, child.op):
+            yield found
 
 
 def _communicators(trace: Trace) -> dict[int, dict[int, Communicator]]:

@@ -5,7 +5,7 @@ Requests that only children make are put in where they make them (ours: the thes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..operations import operations
 from .calls import Bool, Code, Int
 from .generic_path import ALL, CHILDREN, FIRST_GROUP, ROOT, SELF, WORLD, Communicator, Gwp, GwpFile
+from .meetings import meetings_of
 from .pauses import is_apart
 from .records import Records
 from .shadow import match
@@ -29,8 +30,10 @@ def joined(
     groups: Sequence[Subgroup],
     processes: int,
     opened: Mapping[int, Mapping[int, Communicator]],
+    alike: Callable[[Records], Iterable[Records]] = lambda _: (),
 ) -> Gwp:
-    """The path of the root's records and those of each group's chosen child."""
+    """The path of the root's records and those of each group's chosen child; `alike` gives ranks that do exactly as a
+    chosen child."""
     ops = operations()
     mpi_open = ops["mpi_open"].number
     # Names that a rename makes count, though nothing else may touch them.
@@ -53,6 +56,7 @@ def joined(
         child = records[group.chosen]
         found = match(parts.root, parts.root_file, child, lookup[group.chosen][child.file], ends)
         parts.add(child, lookup[group.chosen], found, at, group.chosen - root)
+    parts.meet([records[group.chosen] for group in groups], alike)
     return _path(parts, templates, order, processes, groups, opened, root, lookup)
 
 
@@ -79,6 +83,8 @@ class _Parts:
         #: Rows that children alone make: records, templates, the root's row before each, their group, shift.
         self.alone: list[tuple[Records, Code, Int, int, int]] = []
         self.apart = False
+        self.slack = _slack(root)
+        self.together = np.zeros(len(root), np.bool_)
         self._sessions = int(root.session.max()) + 1 if len(root) else 0
         rows = np.flatnonzero(root.session >= 0)
         #: First and last row of each session; one more stands for none.
@@ -96,7 +102,7 @@ class _Parts:
         if not self.matches:
             self.shift[hit] = np.where(even, apart // distance, 0)
             starts = self.root.start_ns[hit], child.start_ns[theirs]
-            self.apart = is_apart(_slack(self.root)[hit], _slack(child)[theirs], *starts)
+            self.apart = is_apart(self.slack[hit], _slack(child)[theirs], *starts)
         self.matches.append(found)
         mimics = np.zeros(len(child), np.bool_)
         mimics[theirs] = True
@@ -126,6 +132,13 @@ class _Parts:
         mine = replace(mine, session=session[mine.session], held_ns=slack)
         self.alone.append((mine, lookup[mine.file], before, group, child.rank))
 
+    def meet(self, children: Sequence[Records], alike: Callable[[Records], Iterable[Records]]) -> None:
+        """The root's slack without the waiting, where all ranks wait for each other."""
+        found = meetings_of(self.root, list(zip(children, self.matches, strict=True)), alike)
+        self.together[found.rows] = True
+        self.slack[found.rows] = found.pause_ns + self.root.held_ns[found.rows]
+        self.apart |= found.apart
+
 
 def _slack(records: Records) -> Int:
     """From the latest end before each request to its start, and what it held back; at least 0."""
@@ -148,7 +161,7 @@ def _path(
 ) -> Gwp:
     root = parts.root
     who = _who(parts, len(groups))
-    pieces: list[_Piece] = [(root, parts.root_file, who, parts.shift, _slack(root), np.arange(len(root)), root_rank)]
+    pieces: list[_Piece] = [(root, parts.root_file, who, parts.shift, parts.slack, np.arange(len(root)), root_rank)]
     for child, theirs, before, group, rank in parts.alone:
         is_all = len(groups) == 1
         whose = np.full(len(child), CHILDREN if is_all else FIRST_GROUP + group, np.int64)
@@ -158,7 +171,7 @@ def _path(
         some = np.flatnonzero((who == ROOT) & (found >= 0))
         if len(some):
             whose = np.full(len(some), FIRST_GROUP + group, np.int64)
-            slack = _slack(root)[some]
+            slack = parts.slack[some]
             pieces.append((root.take(some), parts.root_file[some], whose, parts.shift[some], slack, some, root_rank))
     communicators: dict[Communicator, int] = {}
     comm = [_comm_of(records, opened.get(rank, {}), processes, communicators) for records, *_, rank in pieces]
@@ -207,6 +220,7 @@ def _path(
         processes=processes,
         groups=tuple(groups),
         apart=parts.apart,
+        together=np.concatenate([parts.together & (who == ALL), np.zeros(len(key) - len(root), np.bool_)])[at],
     )
 
 

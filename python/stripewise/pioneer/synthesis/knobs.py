@@ -2,8 +2,9 @@
 
 `--scale requests=4` makes sessions longer (D less its close, four times), `files` multiplies the files of the shared
 and private classes and their operations outside sessions (OS, RT2), `sessions` the sessions of a file (OT), `slack` all
-slack (ST, ST2). `--fs 10x` makes files larger: FS, OFF and SHIFT. `--set KEY=VALUE` sets one characteristic, or
-multiplies it: KEY is a name of table 2.4, then perhaps a class, a kind of session and an operation, with dots between.
+slack (ST, ST2, and limits in `together`). `--fs 10x` makes files larger: FS, OFF and SHIFT. `--set KEY=VALUE` sets one
+characteristic, or multiplies it: KEY is a name of table 2.4, then perhaps a class, a kind of session and an operation,
+with dots between.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def _scale(profile: Json, text: str) -> None:
     elif name == "slack":
         for key in ("ST", "ST2"):
             _apply(profile, key, (), lambda value: _slack(value, factor))
+        profile["together"] = {op: from_s * factor for op, from_s in profile.get("together", {}).items()}
     else:
         for key in ("OS", "RT2"):
             for file_class in ("shared", "private"):

@@ -31,7 +31,8 @@ _KEYS = {
     "processes", "guess", "classes", "files", "comms", "groups", "views", "slack", "body", "durations_s", "reference",
 }  # fmt: skip
 _NODE = {
-    "op", "file", "who", "comm", "view", "other", "alone", "at", "at_rank", "stride", "size", "slack", "count", "body",
+    "op", "file", "who", "comm", "view", "other", "alone", "at", "at_rank", "stride", "size", "slack", "together",
+    "count", "body",
 }  # fmt: skip
 
 
@@ -166,7 +167,11 @@ class _Checked:
             raise fields.error("slack", f"= {slack!r:.60} is no list of numbers in programs.slack", "count from 0")
         if slack:
             made["slack_first"], made["slack_rest"] = slack[0] + 1, slack[-1] + 1
-        return made
+        given = fields.data.get("together", False)
+        together = given if isinstance(given, list) else [given]
+        if len(together) not in (1, 2) or not all(isinstance(each, bool) for each in together):
+            raise fields.error("together", f"= {given!r:.60} is not true, false or two of them", "write true or false")
+        return made | {"together_first": together[0], "together_rest": together[-1]}
 
 
 def _drawn(distribution: Distribution) -> dict[str, Any]:

@@ -41,6 +41,8 @@ _OTHER = ("rename", "link", "symlink")
 _FEW = 4
 #: Pauses up to so many times as long are about as long.
 _ALIKE = 1.5
+#: All ranks wait for each other before a node's requests where they do before more than this share of them.
+_MOST = 0.5
 
 
 def programs(gwps: Sequence[Gwp]) -> dict[str, Any]:
@@ -72,6 +74,8 @@ class _Node:
     body: tuple[_Node, ...] = ()
     #: Numbers in the list of distributions: first round of the innermost loop, others.
     slack: tuple[int, int] | None = None
+    #: Whether all ranks wait for each other before it, in the same rounds.
+    together: tuple[bool, bool] = (False, False)
 
     @property
     def shifts(self) -> frozenset[int]:
@@ -235,7 +239,7 @@ class _Pauses:
     are about as long, for one that is not drawn would be the same for all ranks."""
 
     def __init__(self, gwp: Gwp) -> None:
-        self.slack_ns, self.op = gwp.slack_ns, gwp.op
+        self.slack_ns, self.op, self.together = gwp.slack_ns, gwp.op, gwp.is_together
         self.is_long = (gwp.slack_ns >= LONG_NS) & gwp.apart
 
     def of(self, rows: Any) -> Any:
@@ -264,7 +268,9 @@ class _Fold:
         if "loop" in segment and "scattered" not in segment:
             tree = tree_of(segment["loop"])
             leaf, _ = _rounds(tree)
-            tree = _with_pauses(tree, leaf, self.pauses.slack_ns[first : first + records], itertools.count())
+            own = slice(first, first + records)
+            columns = leaf, self.pauses.slack_ns[own], self.pauses.together[own]
+            tree = _with_pauses(tree, *columns, itertools.count())
             leaf, is_first = _rounds(tree)
             self.count += len(list(_all(tree)))
             if self.count <= NODES_MAX:
@@ -277,18 +283,22 @@ class _Fold:
         for row in range(first, first + records):
             slack = self.distribution(np.array([row]))
             numbers = (int(self.offset[row]), self.shifts[self.kind[row]], 0, int(self.size[row]))
-            self.nodes.append(_Node(numbers, int(self.kind[row]), slack=(slack, slack)))
+            together = bool(self.pauses.together[row])
+            self.nodes.append(_Node(numbers, int(self.kind[row]), slack=(slack, slack), together=(together, together)))
         return True
 
-    def of_leaves(self, leaf: Any, is_first: Any, base: int) -> list[tuple[int, int]]:
+    def of_leaves(self, leaf: Any, is_first: Any, base: int) -> list[tuple[tuple[int, int], tuple[bool, bool]]]:
+        """Slack of each leaf, and whether most of its requests wait for all ranks: first rounds, others."""
         found = []
         order = np.lexsort((~is_first, leaf))
         ends = np.searchsorted(leaf[order], np.arange(int(leaf.max()) + 2))
         for begin, end in itertools.pairwise(ends):
             rows = order[begin:end]
             split = int(is_first[rows].sum())
-            first = self.distribution(base + rows[:split])
-            found.append((first, self.distribution(base + rows[split:]) if split < len(rows) else first))
+            parts = [base + each for each in (rows[:split], rows[split:]) if len(each)]
+            slack = [self.distribution(each) for each in parts]
+            together = [bool(self.pauses.together[each].mean() > _MOST) for each in parts]
+            found.append(((slack[0], slack[-1]), (together[0], together[-1])))
         return found
 
     def distribution(self, rows: Any) -> int:
@@ -303,25 +313,31 @@ class _Fold:
         if tree.body:
             body = tuple(self.node(part, slack) for part in tree.body)
             return _Node((tree.at, 0, tree.stride, tree.count), body=body)
-        return _Node((tree.at, self.shifts[tree.kind], tree.stride, tree.size), tree.kind, slack=next(slack))
+        numbers = (tree.at, self.shifts[tree.kind], tree.stride, tree.size)
+        pauses, together = next(slack)
+        return _Node(numbers, tree.kind, slack=pauses, together=together)
 
 
-def _with_pauses(tree: Tree, leaf: Any, slack_ns: Any, leaves: Iterator[int]) -> Tree:
+def _with_pauses(tree: Tree, leaf: Any, slack_ns: Any, together: Any, leaves: Iterator[int]) -> Tree:
     """The tree in which a loop that pauses every so many rounds is one of shorter loops, each begun by the pause.
 
     `leaf` is the number of each record's leaf, in the order of the records; `leaves` counts them. Slack is no part of a
-    pattern, but what comes first in a loop has its own.
+    pattern, but what comes first in a loop has its own. Where ranks wait for each other in some of the rounds, these
+    are the pauses, and no hiccup in between is one.
     """
     if not tree.body:
         next(leaves)
         return tree
     if any(part.body for part in tree.body):
-        return replace(tree, body=tuple(_with_pauses(part, leaf, slack_ns, leaves) for part in tree.body))
+        return replace(tree, body=tuple(_with_pauses(part, leaf, slack_ns, together, leaves) for part in tree.body))
     number = next(leaves)
     for _ in tree.body[1:]:
         next(leaves)
-    mean = slack_ns[leaf == number].reshape(-1, tree.count).mean(axis=0)
-    step = _period(mean)
+    mean, waits = (each[leaf == number].reshape(-1, tree.count).mean(axis=0) for each in (slack_ns, together))
+    pauses = np.flatnonzero(waits > _MOST)
+    if not len(pauses):
+        pauses = np.flatnonzero(mean > max(PAUSE_TIMES * float(np.median(mean)), PAUSE_NS))
+    step = _period(pauses, tree.count)
     strides = {part.stride for part in tree.body}
     if step is None or len(strides) > 1:
         return tree
@@ -329,10 +345,8 @@ def _with_pauses(tree: Tree, leaf: Any, slack_ns: Any, leaves: Iterator[int]) ->
     return replace(tree, count=tree.count // step, body=(inner,))
 
 
-def _period(mean_ns: Any) -> int | None:
+def _period(long: Any, rounds: int) -> int | None:
     """Every how many rounds there is a pause, from the first one on; None where that is not so, or at once."""
-    long = np.flatnonzero(mean_ns > max(PAUSE_TIMES * float(np.median(mean_ns)), PAUSE_NS))
-    rounds = len(mean_ns)
     if not len(long):
         return None
     # The loop may begin behind a pause that is another one's.
@@ -417,6 +431,8 @@ def _node(
     if own.slack is not None:
         first, rest = own.slack
         made["slack"] = [first] if first == rest else [first, rest]
+    if any(own.together):
+        made["together"] = own.together[0] if own.together[0] == own.together[1] else list(own.together)
     return made
 
 
