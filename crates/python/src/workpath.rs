@@ -292,7 +292,8 @@ struct WrittenNode {
 /// Writes a path from its JSON form: {"processes", "seed", "files": [{"name", "class", "bytes", "present", "directory"}], "comms": ["world", "self",
 /// {"blocks": k}, {"congruent": k}], "groups": [{"span": [low, high]}, {"congruent": [by, rest]}], "distributions": [{"values": [[ns, weight]]},
 /// {"quantiles": [ns]}], "views": [{"piece", "distance", "pieces", "tile"}], "numbers": [[[at, stride, size] of each rank]], "nodes": [{"op", "file", "who",
-/// "comm", "view", "table", "at", "at_rank", "stride", "size", "slack_ns", "slack_first", "slack_rest", "alone", "apart", "together_first", "together_rest"} or {"rounds", "body": [...]}]}.
+/// "comm", "view", "table", "at", "at_rank", "stride", "size", "slack_ns", "slack_first", "slack_rest", "alone", "apart", "together_first",
+/// "together_rest"} or {"rounds", "body": [...]}]}.
 ///
 /// Raises WorkloadError for what is no such path.
 #[pyfunction]

@@ -74,9 +74,15 @@ def test_ranks_that_go_on_alone_are_not(how, ranks):
 
 
 def test_of_two_ranks_more_pauses_are_needed():
-    assert share("barrier, then computing", ranks=2, pauses=20) == 0
+    assert share("barrier, then computing", ranks=2, pauses=20) < 0.5
     assert share("barrier, then computing", ranks=2, pauses=40) >= 0.9
     assert share("each by itself", ranks=2, pauses=40) <= 0.05
+
+
+def test_of_ranks_that_begin_at_once_ten_pauses_are_enough():
+    assert share("computing, then barrier", pauses=10) >= 0.95
+    assert share("computing, then barrier", pauses=9) == 0
+    assert share("each by itself", pauses=10) <= 0.02
 
 
 @pytest.mark.parametrize("apart_ns", [200_000, -700_000])

@@ -114,7 +114,8 @@ uint64_t path_seed_of(uint64_t seed, uint32_t rank);
 /* Slack in ns from a distribution (from 1): a function of seed, node and round. */
 uint64_t path_draw(const struct path *path, uint32_t distribution, uint64_t seed, uint64_t node, uint64_t round);
 
-/* Whether so many processes can play it: collective calls, and requests before which all ranks wait for each other, must match. Returns 0, or -1 with one sentence. */
+/* Whether so many processes can play it: collective calls, and requests before which all ranks wait for each other, must match. Returns 0, or -1 with one
+ * sentence. */
 int path_playable(const struct path *path, uint32_t processes, char *error);
 
 /* Nodes of this range are not needed soon: their memory goes. Whoever goes over all nodes calls it every PATH_WINDOW of them (4 MiB). */

@@ -33,6 +33,8 @@ KEPT = 0.5
 #: Pauses that make a judgement, and those times the ranks beside the first: of fewer, ranks that drift apart by chance
 #: look as if they met too often (of 16 pauses of 4 ranks, about one run in a hundred).
 PAUSES_MIN, DISTANCES_MIN = 16, 32
+#: So many are enough where distances are forgotten so much more (a share of the limit above).
+CLEAR_MIN, CLEAR = 10, 0.65
 #: An operation has so many of those that are judged with others', or they tell nothing of it.
 FEW = 4
 #: In so many of the pauses nobody begins before all have ended, but for clocks that are so far apart, ns.
@@ -133,10 +135,11 @@ def _meeting(rows: Int, end_ns: Int, start_ns: Int, forgotten: float, pauses_min
     waited = _from_each_on(latest - end_ns[:, rows].mean(axis=0))
     for cut in [0, *(np.flatnonzero(steps[1:] > ALIKE * steps[:-1]) + 1).tolist()]:
         longer = rows[cut:]
-        if len(longer) < pauses_min:
+        if len(longer) < CLEAR_MIN:
             break
+        limit = forgotten if len(longer) >= pauses_min else CLEAR * forgotten
         may_meet = ordered[cut] >= ORDERED and waited[cut] >= WAITED_NS
-        if may_meet and _is_forgotten(end_ns[:, longer], start_ns[:, longer], forgotten):
+        if may_meet and _is_forgotten(end_ns[:, longer], start_ns[:, longer], limit):
             return longer
     return np.empty(0, np.int64)
 
