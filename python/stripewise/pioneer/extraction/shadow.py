@@ -1,7 +1,8 @@
 """Root and children compared by their shadows (thesis, section 2.6.2): operation and file name without the rank.
 
 What a child makes as well is mimicked; what it does not is the root's alone. Requests match inside of sessions that
-match, so that whoever makes a request has the file open.
+match, so that whoever makes a request has the file open. Files on which both make the same calls in the same order are
+matched call by call (ours), whatever either does on others in between.
 """
 
 from __future__ import annotations
@@ -26,11 +27,34 @@ def match(root: Records, root_file: Code, child: Records, child_file: Code, ends
     shadows = [_shadow(root, root_file), _shadow(child, child_file)]
     found = _matched(*shadows)
     if np.any(found < 0):
-        # Operation and name leave open which of several alike has none beside it; their sizes may tell.
-        sized = _matched(*(_with_size(*each) for each in zip(shadows, (root, child), strict=True)))
-        if (sized >= 0).sum() >= (found >= 0).sum():
-            found = sized
+        found = _file_by_file(shadows[0], shadows[1], root_file, child_file)
+        taken = np.zeros(len(child), np.bool_)
+        taken[found[found >= 0]] = True
+        mine, theirs = np.flatnonzero(found < 0), np.flatnonzero(~taken)
+        rest = _of_the_rest(root.take(mine), shadows[0][mine], child.take(theirs), shadows[1][theirs])
+        hit = rest >= 0
+        found[mine[hit]] = theirs[rest[hit]]
     return _within_sessions(root, child, found, ends)
+
+
+def _of_the_rest(root: Records, root_shadow: UInt, child: Records, child_shadow: UInt) -> Int:
+    found = _matched(root_shadow, child_shadow)
+    # Operation and name leave open which of several alike has none beside it; their sizes may tell.
+    sized = _matched(_with_size(root_shadow, root), _with_size(child_shadow, child))
+    return sized if (sized >= 0).sum() >= (found >= 0).sum() else found
+
+
+def _file_by_file(root: UInt, child: UInt, root_file: Code, child_file: Code) -> Int:
+    """For each of the root's shadows the child's on a file where both have the same ones in one order; -1: none."""
+    found = np.full(len(root), -1, np.int64)
+    count = int(max(root_file.max(initial=-1), child_file.max(initial=-1))) + 1
+    same = np.bincount(root_file, minlength=count) == np.bincount(child_file, minlength=count)
+    mine, theirs = np.argsort(root_file, kind="stable"), np.argsort(child_file, kind="stable")
+    mine, theirs = mine[same[root_file[mine]]], theirs[same[child_file[theirs]]]
+    same[root_file[mine[root[mine] != child[theirs]]]] = False
+    kept = same[root_file[mine]]
+    found[mine[kept]] = theirs[kept]
+    return found
 
 
 def _shadow(records: Records, file: Code) -> UInt:
