@@ -15,8 +15,8 @@ from .characterization.characteristics import profile_of
 from .characterization.profile import Profile
 from .characterization.profile_reader import profile_of as read_again
 from .extraction.gwp import Gwp, read_gwp
+from .synthesis.coverage import programs
 from .synthesis.program import has_program
-from .synthesis.symbolic import programs
 from .synthesis.synthesize import digest
 
 

@@ -70,7 +70,7 @@ pub fn merged(profile: &Profile, frame: &Frame, streams: Streams) -> Vec<Place> 
 }
 
 /// All operations outside sessions, in an order of the stream's.
-fn outside(profile: &Profile, random: &mut SplitMix64) -> Vec<Place> {
+pub fn outside(profile: &Profile, random: &mut SplitMix64) -> Vec<Place> {
     let mut all = Vec::new();
     for (name, class) in CLASSES {
         let Some(of) = profile.classes.get(name).filter(|of| of.files > 0) else { continue };

@@ -149,14 +149,14 @@ fn class(random: &mut SplitMix64) -> FileClass {
     }
 }
 
-fn profile(seed: u64) -> Profile {
+pub(super) fn profile(seed: u64) -> Profile {
     let mut random = SplitMix64::new(seed, 77);
     let classes = ["root", "shared", "private"].map(|name| (name.to_owned(), class(&mut random)));
     Profile { processes: 4, apart: false, together: [].into(), classes: classes.into() }
 }
 
 /// Every rule that a path must keep, whatever its profile says.
-fn check(made: &Synthetic, of: &Profile, processes: u32) {
+pub(super) fn check(made: &Synthetic, of: &Profile, processes: u32) {
     let frame = &made.frame;
     assert_eq!(frame.ops.len(), frame.ids.len());
     let mut ids = frame.ids.clone();

@@ -47,7 +47,8 @@ pub fn files(profile: &Profile, made: &Synthetic) -> Vec<File> {
         .collect()
 }
 
-fn directories_above(name: &str) -> impl Iterator<Item = &str> {
+/// The names of the directories that a name lies in.
+pub fn directories_above(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('/').filter_map(|(at, _)| name.get(..at))
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +13,30 @@ from ...errors import UsageError
 from ...files.parts import check_output
 from ...pioneer.characterization.profile_reader import read_profile
 from ...pioneer.synthesis.likeness import Likeness
-from ...pioneer.synthesis.synthesize import SEED_MAX, STATISTICS, SYMBOLIC, WAYS, Knobs, Synthetic, synthesize
+from ...pioneer.synthesis.synthesize import (
+    MIXTURE,
+    SEED_MAX,
+    STATISTICS,
+    SYMBOLIC,
+    WAYS,
+    FileWay,
+    Knobs,
+    Synthetic,
+    synthesize,
+)
 from ...units import quoted
 from ..arguments import flattened
 from ..options import JsonOption
-from ..output import print_json, printable, progress, wrapped
+from ..output import aligned, print_json, printable, progress, wrapped
+
+#: Files that are listed of either way; `--json` says it of all.
+FILES_SHOWN_MAX = 10
+#: Ways as sentences have them.
+_HOW = {
+    STATISTICS: "statistics",
+    SYMBOLIC: "symbolic patterns",
+    MIXTURE: "symbolic patterns of the regular files and statistics of the others",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +72,7 @@ def synth(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all draws.")] = 1,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="WAY", help=f"{' or '.join(WAYS)} (default: what fits better).")
+        str | None, typer.Option("--by", metavar="WAY", help=f"{', '.join(WAYS)} (default: what fits better).")
     ] = None,
     knobs: KnobOptions,
     json: JsonOption = False,
@@ -71,17 +91,21 @@ def synth(
 
 
 def _print(made: Synthetic) -> None:
-    how = "symbolic patterns" if made.way == SYMBOLIC else "statistics"
     typer.echo(
-        f"{printable(str(made.path))}: {made.requests:,} requests of the root to {made.files:,} file(s), by {how}, for "
-        f"{made.processes} process(es)"
+        f"{printable(str(made.path))}: {made.requests:,} requests of the root to {made.files:,} file(s), by "
+        f"{_HOW[made.way]}, for {made.processes} process(es)"
     )
+    if made.way == MIXTURE:
+        for line in aligned(("file", "class", "by"), _rows(made.ways), left=3):
+            typer.echo(line)
     for way, likeness in made.likeness.items():
         if likeness is not None:
-            typer.echo(f"expected by {way}: K-S {_text(likeness)}")
+            typer.echo(f"expected by {way + ':':<11} K-S {_text(likeness)}")
+    if made.floor is not None:
+        typer.echo(f"two ranks of the run:   K-S {_text(made.floor)}")
     if made.is_edited:
         typer.echo(
-            wrapped(f"the classes were edited after the symbolic patterns were made: --by {SYMBOLIC} takes these")
+            wrapped(f"the classes were edited after the symbolic patterns were made: --by {made.patterns} takes these")
         )
     if made.is_guess:
         typer.echo(
@@ -91,6 +115,16 @@ def _print(made: Synthetic) -> None:
             )
         )
     typer.echo(f"to play it: stripewise play {quoted(made.path)} -n {made.processes} --directory DIR")
+
+
+def _rows(ways: Sequence[FileWay]) -> Iterator[tuple[str, str, str]]:
+    """Of either way the first files."""
+    for way in (SYMBOLIC, STATISTICS):
+        mine = [each for each in ways if each.way == way]
+        for each in mine[:FILES_SHOWN_MAX]:
+            yield printable(each.name), each.file_class, _HOW[way]
+        if len(mine) > FILES_SHOWN_MAX:
+            yield f"... {len(mine) - FILES_SHOWN_MAX:,} more", "", _HOW[way]
 
 
 def _text(likeness: Likeness) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,16 @@ class Communicator:
     def text(self) -> str:
         """As in a profile: `world`, `self`, `blocks-4`, `congruent-4`."""
         return self.kind if self.kind in (WORLD, SELF) else f"{self.kind}-{self.count}"
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Requests of one rank alone: columns as those of a path."""
+
+    op: Int
+    size: Int
+    start_ns: Int
+    end_ns: Int
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +96,10 @@ class Gwp:
     apart: bool = False
     #: All ranks wait for each other before the slack (meetings.py), which is without that waiting; None: nowhere.
     together: Bool | None = None
+    #: Of a part of a path the sequence ids that its rows have in the whole; None: they are counted through.
+    whole_ids: Int | None = None
+    #: All requests of the first group's chosen child; None: there is no child, or its requests are not known.
+    child: Calls | None = None
 
     def __len__(self) -> int:
         return len(self.op)
@@ -98,7 +112,29 @@ class Gwp:
     @property
     def ids(self) -> Int:
         """Global sequence ids: 1, 2, 3, ... (thesis, figure 2.5)."""
-        return np.arange(1, len(self.op) + 1)
+        return np.arange(1, len(self.op) + 1) if self.whole_ids is None else self.whole_ids
+
+    def part(self, kept: Bool) -> Gwp:
+        """The requests of some files alone (`kept`, by number of the file), with the ids that they have here.
+
+        Files that a rename or link leads from one to the other must be kept together.
+        """
+        rows = np.flatnonzero(kept[self.file])
+        number = np.append(np.cumsum(kept) - 1, -1)
+        columns = {
+            name: getattr(self, name)[rows]
+            for name in ("op", "who", "offset", "size", "shift", "start_ns", "end_ns", "slack_ns", "comm", "collective",
+                         "session", "piece", "distance", "pieces", "tile")
+        }  # fmt: skip
+        return replace(
+            self,
+            **columns,
+            file=number[self.file[rows]],
+            other=number[self.other[rows]],
+            files=tuple(each for each, is_kept in zip(self.files, kept.tolist(), strict=True) if is_kept),
+            together=None if self.together is None else self.together[rows],
+            whole_ids=self.ids[rows],
+        )
 
     @property
     def duration_ns(self) -> int:

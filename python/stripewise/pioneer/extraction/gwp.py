@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import NoRequestsError
 from ...workload.counted import BY_DEFAULT, Choice
 from .calls import Trace, open_trace
-from .generic_path import BLOCKS, CONGRUENT, SELF, WORLD, Communicator, Gwp, GwpFile
+from .generic_path import BLOCKS, CONGRUENT, SELF, WORLD, Calls, Communicator, Gwp, GwpFile
 from .joining import joined
 from .meetings import WITNESSED_MAX, WITNESSES_MAX
 from .records import Records
@@ -46,7 +46,10 @@ def read_gwp(path: Path, choice: Choice = BY_DEFAULT, subgroups: str | None = No
             return _alike(trace, child, next(group.ranks for group in groups if group.chosen == child.rank))
 
         made = joined(records, trace.names, root, groups, trace.processes, _communicators(trace), alike)
-        return replace(made, application=application, records=sum(trace.rows(rank) for rank in trace.ranks))
+        mine = records[groups[0].chosen] if groups else None
+        child = None if mine is None else Calls(mine.op.astype(np.int64), mine.size, mine.start_ns, mine.end_ns)
+        read = sum(trace.rows(rank) for rank in trace.ranks)
+        return replace(made, application=application, records=read, child=child)
 
 
 def _found(trace: Trace, children: Sequence[int]) -> list[Subgroup]:

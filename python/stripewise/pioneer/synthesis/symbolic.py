@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,27 +190,20 @@ def _is_group(ranks: Sequence[int], processes: int) -> bool:
     return step == 1 or list(ranks) == [rank for rank in range(1, processes) if rank % step == low % step]
 
 
+def folds(gwp: Gwp) -> bool:
+    """Whether the path is regular enough for patterns."""
+    return _folded(gwp) is not None
+
+
 def _folded(gwp: Gwp) -> _Folded | None:
     """The path as loops; None where it is too irregular for that, or its groups are."""
     if not len(gwp) or (len(gwp.groups) > 1 and not all(_is_group(each.ranks, gwp.processes) for each in gwp.groups)):
         return None
     view_of, views = _views(gwp)
-    alone = gwp.session < 0
-    columns = (gwp.op, gwp.file, gwp.who, np.maximum(gwp.comm, 0), view_of, gwp.other, alone, gwp.shift)
-    code = np.zeros(len(gwp), np.int64)
-    for column in columns:
-        _, inverse = np.unique(column, return_inverse=True)
-        _, code = np.unique(code * (int(inverse.max()) + 1) + inverse, return_inverse=True)
+    columns, code = _coded(gwp, view_of)
     _, first = np.unique(code, return_index=True)
-    ops = {number: op.name for number, op in by_number().items()}
-    takes_other = np.isin(gwp.op, [number for number, name in ops.items() if name in _OTHER])
-    size = np.where(takes_other, gwp.other + 1, gwp.size)
-    offset = np.maximum(gwp.offset, 0)
-    key = np.zeros(len(gwp), np.uint64)
-    made = native.make(
-        "RecognisedTrace", key, code.astype(np.uint32), np.ascontiguousarray(offset), np.ascontiguousarray(size)
-    )
-    (stream,) = native.parsed(made.json)
+    offset, size = np.maximum(gwp.offset, 0), _sizes(gwp)
+    made, (stream,) = recognised(gwp, code, np.zeros(len(gwp), np.uint64))
     kinds = tuple(tuple(int(column[row]) for column in columns[:-1]) for row in first)
     shifts = [int(gwp.shift[row]) for row in first]
     fold = _Fold(shifts, _Pauses(gwp), code, offset, size)
@@ -221,6 +214,57 @@ def _folded(gwp: Gwp) -> _Folded | None:
     if not (np.array_equal(kind, code) and np.array_equal(at, offset) and np.array_equal(bytes_, size)):
         return None
     return _Folded(gwp, tuple(fold.nodes), kinds, views, tuple(fold.slack))
+
+
+def _coded(gwp: Gwp, view_of: Any) -> tuple[tuple[Any, ...], Any]:
+    """What tells kinds of requests apart, the shift last, and a number for each kind."""
+    alone = gwp.session < 0
+    columns = (gwp.op, gwp.file, gwp.who, np.maximum(gwp.comm, 0), view_of, gwp.other, alone, gwp.shift)
+    code = np.zeros(len(gwp), np.int64)
+    for column in columns:
+        _, inverse = np.unique(column, return_inverse=True)
+        _, code = np.unique(code * (int(inverse.max()) + 1) + inverse, return_inverse=True)
+    return columns, code
+
+
+def _sizes(gwp: Gwp) -> Any:
+    """Sizes as a path has them: of requests on two files the other one."""
+    takes_other = np.isin(gwp.op, [number for number, op in by_number().items() if op.name in _OTHER])
+    return np.where(takes_other, gwp.other + 1, gwp.size)
+
+
+def recognised(gwp: Gwp, code: Any, key: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """The recogniser's object for the requests, and the stream of each key (u64), in ascending order."""
+    offset = np.ascontiguousarray(np.maximum(gwp.offset, 0))
+    made = native.make("RecognisedTrace", key, code.astype(np.uint32), offset, np.ascontiguousarray(_sizes(gwp)))
+    return made, native.parsed(made.json)
+
+
+def nodes_by_file(gwp: Gwp) -> Any:
+    """How many nodes the requests of each file make, folded for themselves."""
+    _, code = _coded(gwp, _views(gwp)[0])
+    _, streams = recognised(gwp, code, gwp.file.astype(np.uint64))
+    found = np.zeros(len(gwp.files), np.int64)
+    for file, stream in zip(np.unique(gwp.file).tolist(), streams, strict=True):
+        found[file] = nodes_of(stream)
+    return found
+
+
+def nodes_of(stream: Mapping[str, Any]) -> int:
+    """How many nodes a stream of the recogniser's makes."""
+
+    def of(segment: Mapping[str, Any]) -> int:
+        if "loop" in segment and "scattered" not in segment:
+            return len(list(_all(tree_of(segment["loop"]))))
+        return int(segment["records"])
+
+    return sum(of(segment) for segment in stream["segments"])
+
+
+def nodes_together(gwp: Gwp) -> int:
+    """How many nodes the requests of all files make, in one stream."""
+    _, code = _coded(gwp, _views(gwp)[0])
+    return nodes_of(recognised(gwp, code, np.zeros(len(gwp), np.uint64))[1][0])
 
 
 def _views(gwp: Gwp) -> tuple[Any, tuple[tuple[int, ...], ...]]:

@@ -1,5 +1,5 @@
-"""From a profile to a path that the player plays: by statistics (thesis, section 2.6.4, algorithm 1) or by symbolic
-patterns, whichever is expected to be more like the run.
+"""From a profile to a path that the player plays: by statistics (thesis, section 2.6.4, algorithm 1), by symbolic
+patterns, or file by file by either, whichever is expected to be more like the run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,18 @@ from ...errors import UsageError, WorkloadError, naming
 from .. import path as paths
 from ..characterization.profile_reader import PROCESSES_MAX, profile_of
 from .knobs import turned
-from .likeness import Likeness, expected
+from .likeness import Likeness, expected, floor_of
+from .mixture import has_uncovered, uncovered_of, write_mixture
 from .program import has_program, write_program
 
-STATISTICS, SYMBOLIC = "statistics", "symbolic"
-WAYS = (STATISTICS, SYMBOLIC)
+STATISTICS, SYMBOLIC, MIXTURE = "statistics", "symbolic", "mixture"
+WAYS = (STATISTICS, SYMBOLIC, MIXTURE)
+#: Files of which `synth --json` says the way.
+FILES_SAID_MAX = 4096
 SEED_MAX = (1 << 64) - 1
-#: Expected distances that differ by less are no reason for statistics where there are patterns.
-TIE = 0.02
+#: Expected distances (all three together) that differ by less are no reason for statistics where there are patterns:
+#: chance in durations makes as much.
+TIE = 0.05
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,15 @@ class Knobs:
 
 #: The profile as it is.
 NO_KNOBS = Knobs()
+
+
+@dataclass(frozen=True)
+class FileWay:
+    """A file of a path, its class, and by which way its requests were made: statistics or symbolic."""
+
+    name: str
+    file_class: str
+    way: str
 
 
 @dataclass(frozen=True)
@@ -63,19 +76,22 @@ class Synthetic:
     is_guess: bool
     #: The classes were edited, and patterns are left out for that.
     is_edited: bool
+    #: By file, the first `FILES_SAID_MAX`.
+    ways: tuple[FileWay, ...]
+    #: The way that the profile's patterns are good for: symbolic or mixture; None: it has none.
+    patterns: str | None
+    #: How far two ranks of the traced run are apart: no run is expected to be nearer.
+    floor: Likeness | None
 
     def as_json(self) -> dict[str, Any]:
         """As `synth --json` prints it."""
-        likeness = {
-            way: None
-            if each is None
-            else {"throughput": each.throughput, "ratio": each.ratio, "arrivals": each.arrivals}
-            for way, each in self.likeness.items()
-        }
+        likeness = {way: each and asdict(each) for way, each in self.likeness.items()}
         return {
             "path": str(self.path), "by": self.way, "processes": self.processes, "requests": self.requests,
-            "files": self.files, "nodes": self.nodes, "expected": likeness, "guess": self.is_guess,
+            "files": self.files, "nodes": self.nodes, "expected": likeness,
+            "floor": self.floor and asdict(self.floor), "guess": self.is_guess,
             "edited": self.is_edited,
+            "ways": [{"file": each.name, "class": each.file_class, "by": each.way} for each in self.ways],
         }  # fmt: skip
 
 
@@ -97,18 +113,18 @@ def synthesize(
     if not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"-n: {processes} is not from 1 to {PROCESSES_MAX}")
     if by not in (None, *WAYS):
-        raise UsageError(f"--by: '{by}' is no way; give {' or '.join(WAYS)}")
+        raise UsageError(f"--by: '{by}' is no way; give {', '.join(WAYS)}")
     programs: Mapping[str, Any] = data.get("programs") or {}
-    symbolic = has_program(programs)
+    patterns = _patterns(programs)
     # Who edits the classes wants what they say.
-    is_edited = symbolic and by is None and programs.get("classes", digest(data)) != digest(data)
-    if by == SYMBOLIC and knobs:
+    is_edited = patterns is not None and by is None and programs.get("classes", digest(data)) != digest(data)
+    if by in (SYMBOLIC, MIXTURE) and by != patterns:
+        raise UsageError(f"--by: {source} {_LACKS[by, patterns]}; give --by {patterns or STATISTICS}")
+    if by in (SYMBOLIC, MIXTURE) and knobs:
         raise UsageError("--by: knobs change statistics alone; leave them out, or give --by statistics")
-    if by == SYMBOLIC and not symbolic:
-        raise UsageError(f"--by: {source} has no symbolic patterns (key programs); give --by statistics")
     statistics = any(of["OS"] for of in data["classes"].values())
     tries = [by] if by is not None else [
-        *([SYMBOLIC] if symbolic and not knobs and not is_edited else []), *([STATISTICS] if statistics else [])
+        *([patterns] if patterns and not knobs and not is_edited else []), *([STATISTICS] if statistics else [])
     ]  # fmt: skip
     if not tries:
         raise UsageError(f"--scale, --set, --fs: change statistics, and {source} has no file in any class (OS)")
@@ -119,23 +135,51 @@ def synthesize(
             changed = profile_of(changed, source).as_json()
     with contextlib.ExitStack() as held:
         made: dict[str, Path] = {}
+        of_patterns = {SYMBOLIC: FILES_SAID_MAX}
         for way in tries:
             part = held.enter_context(_beside(out))
-            if way == SYMBOLIC:
-                write_program(programs, processes, seed, part, source, bool(data.get("apart")))
-                _check_offsets(part, processes, source)
-            else:
+            if way == STATISTICS:
                 with naming(source):
                     native.call("pioneer_synthesize", json.dumps(changed), processes, seed, part)
+            else:
+                write_program(programs, processes, seed, part, source, bool(data.get("apart")))
+                _check_offsets(part, processes, source)
+            if way == MIXTURE:
+                requests, uncovered = uncovered_of(data, source)
+                woven = held.enter_context(_beside(out))
+                uncovered = at_processes(uncovered, processes)
+                of_patterns[way] = write_mixture(part, uncovered, requests, processes, seed, woven, source)
+                part = woven
             made[way] = part
         judged = {way: None if knobs else expected(part, processes, programs, source) for way, part in made.items()}
-        way = _better(judged)
+        way, floor = _better(judged), None if knobs else floor_of(programs, source)
         facts = paths.info(made[way])
         os.replace(made[way], out)
-    is_guess = way == SYMBOLIC and bool(programs.get("guess")) and [processes] != programs.get("processes")
+    is_guess = way != STATISTICS and bool(programs.get("guess")) and [processes] != programs.get("processes")
+    ways = tuple(
+        FileWay(each["name"], each["class"], SYMBOLIC if at < of_patterns.get(way, 0) else STATISTICS)
+        for at, each in enumerate(facts["files"][:FILES_SAID_MAX])
+    )
     return Synthetic(
-        out, way, processes, facts["requests"], len(facts["files"]), facts["nodes"], judged, is_guess, is_edited,
+        out, way, processes, facts["requests"], len(facts["files"]), facts["nodes"], judged, is_guess, is_edited, ways,
+        patterns, floor,
     )  # fmt: skip
+
+
+#: By way that is asked for and the one that the patterns are for what a profile lacks.
+_LACKS = {
+    (SYMBOLIC, None): "has no symbolic patterns (key programs)",
+    (SYMBOLIC, MIXTURE): "has symbolic patterns of some files alone (key programs.uncovered)",
+    (MIXTURE, None): "has no symbolic patterns (key programs)",
+    (MIXTURE, SYMBOLIC): "has symbolic patterns of all files",
+}
+
+
+def _patterns(programs: Mapping[str, Any]) -> str | None:
+    """The way that the patterns of a profile are good for: of all files, or of some; None where there are none."""
+    if not has_program(programs):
+        return None
+    return MIXTURE if has_uncovered(programs) else SYMBOLIC
 
 
 @contextlib.contextmanager
