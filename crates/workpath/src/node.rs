@@ -29,7 +29,7 @@ pub mod mode {
 }
 
 /// Which ranks make a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Who {
     #[default]
     All,

@@ -5,8 +5,9 @@ use stripewise_workpath::op::{Moves, OPS, Position};
 
 use super::dealer::Dealer;
 use super::distribution::{Deck, Distribution, Slack};
-use super::frame::{Frame, Session, Streams};
-use super::profile::{CLASSES, FileClass, Kind, Profile, ViewWeight};
+use super::frame::{Frame, Streams};
+use super::profile::{CLASSES, FileClass, Opening, Profile, ViewWeight};
+use super::who::{Act, mark, stream, who_of};
 
 use std::collections::BTreeMap;
 
@@ -61,10 +62,10 @@ impl Offsets {
 pub struct KindDecks {
     sizes: Vec<Option<Deck>>,
     slack: Vec<Option<Deck>>,
-    /// Of reads, of writes, of seeks; None: anywhere.
-    pub offsets: Option<[Offsets; 3]>,
-    /// Bytes per rank.
-    pub shift: Option<Deck>,
+    /// Of each stream those of reads, of writes, of seeks; None: anywhere.
+    pub offsets: Vec<Option<[Offsets; 3]>>,
+    /// Of each stream bytes per rank.
+    pub shift: Vec<Deck>,
     /// Views in turn.
     pub views: Option<Dealer<ViewWeight>>,
 }
@@ -74,6 +75,7 @@ pub struct KindDecks {
 pub struct Decks {
     kinds: Vec<KindDecks>,
     outside: Vec<Vec<Option<Deck>>>,
+    streams: usize,
 }
 
 /// Which of the three offsets an operation takes.
@@ -96,11 +98,11 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Of a session's operations.
+    /// Of a session's operations, those of a stream.
     #[must_use]
-    pub fn of(ops: &[Op]) -> Self {
+    pub fn of(ops: &[Act], number: usize) -> Self {
         let mut found = Self::default();
-        for &op in ops {
+        for &Act { op, .. } in ops.iter().filter(|act| stream(act.who) == number) {
             let facts = op.facts();
             if facts.moves != Moves::Nothing && facts.position != Position::Shared {
                 found.all += 1;
@@ -134,13 +136,14 @@ impl Decks {
     /// Decks of as many cards as a frame needs.
     #[must_use]
     pub fn of(profile: &Profile, frame: &Frame, streams: Streams) -> Self {
-        let mut kinds = vec![KindDecks::default(); CLASSES.len() * KINDS];
+        let all = frame.parts.streams();
+        let mut kinds = vec![KindDecks::default(); CLASSES.len() * KINDS * all];
         let mut outside = Vec::new();
-        let mut sessions: Vec<Vec<&Session>> = vec![Vec::new(); CLASSES.len() * KINDS];
-        for session in &frame.sessions {
+        let mut sessions: Vec<Vec<u32>> = vec![Vec::new(); CLASSES.len() * KINDS * all];
+        for (number, session) in frame.sessions.iter().enumerate() {
             let class = frame.files.get(session.file as usize).map_or(0, |file| file.class as usize);
-            if let Some(list) = sessions.get_mut(place(class, session.kind)) {
-                list.push(session);
+            if let Some(list) = sessions.get_mut(place(all, class, session.opening())) {
+                list.push(number as u32);
             }
         }
         for (class, (name, _)) in CLASSES.iter().enumerate() {
@@ -148,69 +151,81 @@ impl Decks {
                 outside.push(Vec::new());
                 continue;
             };
-            for &kind in of.sessions.keys() {
-                let at = place(class, kind);
+            for &opening in of.sessions.keys() {
+                let at = place(all, class, opening);
                 if let (Some(decks), Some(sessions)) = (kinds.get_mut(at), sessions.get(at)) {
-                    *decks = KindDecks::of(of, kind, class, frame, sessions, streams);
+                    *decks = KindDecks::of(of, opening, class, frame, sessions, streams);
                 }
             }
-            outside.push(by_op(
+            outside.push(by_act(
+                all,
                 &of.outside_slack,
-                |op| of.outside.get(op.name()).copied().unwrap_or(0.0) as usize,
-                |slack, count, op| Deck::of_slack(slack, count, &mut streams.of(9, class, u64::from(op.number()))),
+                |act| of.outside.get(&format!("{}{}", act.op.name(), mark(act.who))).copied().unwrap_or(0.0) as usize,
+                |slack, count, act| Deck::of_slack(slack, count, &mut streams.of(9, class, purpose_of(act))),
             ));
         }
-        Self { kinds, outside }
+        Self { kinds, outside, streams: all }
     }
 
     /// Of a kind of session.
-    pub fn kind(&mut self, class: usize, kind: Kind) -> Option<&mut KindDecks> {
-        self.kinds.get_mut(place(class, kind))
+    pub fn kind(&mut self, class: usize, opening: Opening) -> Option<&mut KindDecks> {
+        self.kinds.get_mut(place(self.streams, class, opening))
     }
 
     /// Slack of an operation outside sessions in seconds.
-    pub fn outside_slack(&mut self, class: usize, op: Op) -> f64 {
-        self.outside.get_mut(class).and_then(|decks| decks.get_mut(usize::from(op.number()))).and_then(Option::as_mut).map_or(0.0, Deck::draw)
+    pub fn outside_slack(&mut self, class: usize, act: Act) -> f64 {
+        self.outside.get_mut(class).and_then(|decks| decks.get_mut(number_of(act))).and_then(Option::as_mut).map_or(0.0, Deck::draw)
     }
 }
 
-fn place(class: usize, kind: Kind) -> usize {
-    class * KINDS + kind as usize
+fn place(streams: usize, class: usize, opening: Opening) -> usize {
+    (class * streams + stream(opening.who)) * KINDS + opening.kind as usize
 }
 
-fn by_op<T>(given: &BTreeMap<String, T>, count: impl Fn(Op) -> usize, deck: impl Fn(&T, usize, Op) -> Deck) -> Vec<Option<Deck>> {
-    let mut found = vec![None; NUMBERS];
-    for &op in OPS {
-        if let (Some(of), Some(cell)) = (given.get(op.name()), found.get_mut(usize::from(op.number()))) {
-            *cell = Some(deck(of, count(op), op));
+fn number_of(act: Act) -> usize {
+    stream(act.who) * NUMBERS + usize::from(act.op.number())
+}
+
+/// What tells the streams of chance for operations apart ([`Streams::of`]): bits that no class has.
+fn purpose_of(act: Act) -> u64 {
+    (stream(act.who) as u64) << 18 | u64::from(act.op.number())
+}
+
+/// Decks of all operations, with a mark too: without anything of its own that operation has what the one of all ranks has.
+fn by_act<T>(streams: usize, given: &BTreeMap<String, T>, count: impl Fn(Act) -> usize, deck: impl Fn(&T, usize, Act) -> Deck) -> Vec<Option<Deck>> {
+    let mut found = vec![None; NUMBERS * streams];
+    for who in (0..streams).map(who_of) {
+        let mark = mark(who);
+        for &op in OPS {
+            let act = Act { op, who };
+            let own = if mark.is_empty() { None } else { given.get(&format!("{}{mark}", op.name())) };
+            if let (Some(of), Some(cell)) = (own.or_else(|| given.get(op.name())), found.get_mut(number_of(act))) {
+                *cell = Some(deck(of, count(act), act));
+            }
         }
     }
     found
 }
 
 impl KindDecks {
-    fn of(class: &FileClass, kind: Kind, number: usize, frame: &Frame, sessions: &[&Session], streams: Streams) -> Self {
-        let Some(of) = class.sessions.get(&kind) else { return Self::default() };
-        let mut counts = [0usize; NUMBERS];
-        let mut placed = [0u64; 3];
-        let mut with = [0u64; 3];
-        let mut shifts = 0;
-        for session in sessions {
-            let first = session.first as usize;
-            let ops = frame.ops.get(first..first + session.requests as usize).unwrap_or_default();
-            for op in ops {
-                if let Some(count) = counts.get_mut(usize::from(op.number())) {
+    fn of(class: &FileClass, opening: Opening, number: usize, frame: &Frame, sessions: &[u32], streams: Streams) -> Self {
+        let Some(of) = class.sessions.get(&opening) else { return Self::default() };
+        let kind = opening.kind;
+        let all = frame.parts.streams();
+        let mut counts = vec![0usize; NUMBERS * all];
+        let mut needs = vec![Needs::default(); all];
+        for &session in sessions {
+            let (ops, sequential) = frame.ops_of(session);
+            for &act in ops {
+                if let Some(count) = counts.get_mut(number_of(act)) {
                     *count += 1;
                 }
             }
-            let needs = needed(ops, session.sequential);
-            shifts += needs.iter().sum::<u64>() as usize + 1;
-            for ((all, with), need) in placed.iter_mut().zip(&mut with).zip(needs) {
-                *all += need;
-                *with += u64::from(need > 0);
+            for (number, (needs, share)) in needs.iter_mut().zip(sequential).enumerate() {
+                needs.add(needed(ops, number, *share));
             }
         }
-        let count = |op: Op| counts.get(usize::from(op.number())).copied().unwrap_or(0);
+        let count = |act: Act| counts.get(number_of(act)).copied().unwrap_or(0);
         // Open and close have one name each in a profile, whatever the interface.
         let mut slack: BTreeMap<String, Slack> = of.slack.clone();
         for (name, op) in [("open", kind.open()), ("close", kind.close())] {
@@ -218,44 +233,70 @@ impl KindDecks {
                 slack.insert(op.name().to_owned(), of.clone());
             }
         }
-        let stream = |purpose: u64, op: u64| streams.of(purpose, number, (kind as u64) << 8 | op);
-        let offsets = |at: usize, of: &Distribution| {
-            let (all, with) = (placed.get(at).copied().unwrap_or(0), with.get(at).copied().unwrap_or(0));
-            Offsets::of(of, all, with, &mut stream(12, at as u64))
+        let chance = |purpose: u64, of: u64| streams.of(purpose, number, (stream(opening.who) as u64) << 40 | (kind as u64) << 8 | of);
+        let offsets = |stream: usize, needs: &Needs| {
+            let of = of.offset_of(who_of(stream))?;
+            let one = |at: usize, all: u64, with: u64| Offsets::of(of, all, with, &mut chance(12, (stream as u64) << 18 | at as u64));
+            let ([a, b, c], [d, e, f]) = (needs.placed, needs.with);
+            Some([one(0, a, d), one(1, b, e), one(2, c, f)])
         };
+        let shift = |stream: usize, needs: &Needs| Deck::of(of.shift_of(who_of(stream)), needs.shifts, &mut chance(13, (stream as u64) << 18));
         Self {
-            sizes: by_op(&of.size, count, |size, count, op| Deck::of(size, count, &mut stream(10, u64::from(op.number())))),
-            slack: by_op(&slack, count, |slack, count, op| Deck::of_slack(slack, count, &mut stream(11, u64::from(op.number())))),
-            offsets: of.offset.as_ref().map(|of| [offsets(0, of), offsets(1, of), offsets(2, of)]),
+            sizes: by_act(all, &of.size, count, |size, count, act| Deck::of(size, count, &mut chance(10, purpose_of(act)))),
+            slack: by_act(all, &slack, count, |slack, count, act| Deck::of_slack(slack, count, &mut chance(11, purpose_of(act)))),
+            offsets: needs.iter().enumerate().map(|(stream, needs)| offsets(stream, needs)).collect(),
             views: Some(Dealer::of(of.views.iter().filter(|view| view.piece > 0).map(|&view| (view, view.weight)))),
-            shift: Some(Deck::of(&of.shift, shifts, &mut stream(13, 0))),
+            shift: needs.iter().enumerate().map(|(number, needs)| shift(number, needs)).collect(),
         }
     }
 
     /// Bytes of an operation; 0 where nothing tells.
-    pub fn size(&mut self, op: Op) -> u64 {
-        self.sizes.get_mut(usize::from(op.number())).and_then(Option::as_mut).map_or(0, |deck| deck.whole(0))
+    pub fn size(&mut self, act: Act) -> u64 {
+        self.sizes.get_mut(number_of(act)).and_then(Option::as_mut).map_or(0, |deck| deck.whole(0))
     }
 
     /// Slack before an operation in seconds.
-    pub fn slack(&mut self, op: Op) -> f64 {
-        self.slack.get_mut(usize::from(op.number())).and_then(Option::as_mut).map_or(0.0, Deck::draw)
+    pub fn slack(&mut self, act: Act) -> f64 {
+        self.slack.get_mut(number_of(act)).and_then(Option::as_mut).map_or(0.0, Deck::draw)
+    }
+
+    /// Bytes per rank of the next operation of a stream that says where it begins.
+    pub fn shift(&mut self, stream: usize) -> i64 {
+        self.shift.get_mut(stream).map_or(0.0, Deck::draw) as i64
     }
 }
 
-/// How many offsets a session needs, by `stream_of`: of those that say where the ones that are not sequential.
+/// What a stream needs in all sessions of a kind: offsets, sessions that have any, and shifts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needs {
+    placed: [u64; 3],
+    with: [u64; 3],
+    shifts: usize,
+}
+
+impl Needs {
+    fn add(&mut self, session: [u64; 3]) {
+        self.shifts += session.iter().sum::<u64>() as usize + 1;
+        for ((all, with), need) in self.placed.iter_mut().zip(&mut self.with).zip(session) {
+            *all += need;
+            *with += u64::from(need > 0);
+        }
+    }
+}
+
+/// How many offsets a stream of a session needs, by `stream_of`: of its operations that say where the ones that are not sequential.
 #[must_use]
-pub fn needed(ops: &[Op], sequential: f64) -> [u64; 3] {
-    let moved = Moved::of(ops);
+pub fn needed(ops: &[Act], number: usize, sequential: f64) -> [u64; 3] {
+    let moved = Moved::of(ops, number);
     let [reads, writes, seeks] = moved.placed;
     let mut turn = Turn { sequential: moved.sequential(sequential), placed: reads + writes, passed: 0 };
     if turn.sequential == turn.placed {
         return [0, 0, seeks];
     }
     let mut found = [0, 0, seeks];
-    for &op in ops.iter().filter(|&&op| is_placed(op) && op.facts().moves != Moves::Nothing) {
+    for act in ops.iter().filter(|act| stream(act.who) == number && is_placed(act.op) && act.op.facts().moves != Moves::Nothing) {
         if !turn.is_sequential()
-            && let Some(count) = found.get_mut(stream_of(op))
+            && let Some(count) = found.get_mut(stream_of(act.op))
         {
             *count += 1;
         }

@@ -25,8 +25,8 @@ pub fn sound(shift: i64, offset: u64, last_rank: i64) -> i64 {
     if moved.is_some_and(|at| (0..=OFFSET_MAX as i64).contains(&at)) { shift } else { 0 }
 }
 
-/// Ends of the first and of the last rank's bytes.
-pub fn ends(offset: u64, shift: i64, size: u64, last_rank: i64) -> (u64, u64) {
-    let end = offset.saturating_add(size);
-    (end, end.saturating_add_signed(shift.saturating_mul(last_rank)))
+/// Ends of the bytes of the lowest and of the highest of these ranks.
+pub fn ends(offset: u64, shift: i64, size: u64, (low, high): (i64, i64)) -> (u64, u64) {
+    let end = |rank: i64| offset.saturating_add(size).saturating_add_signed(shift.saturating_mul(rank));
+    (end(low), end(high))
 }

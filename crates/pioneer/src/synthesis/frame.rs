@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use stripewise_chance::SplitMix64;
-use stripewise_workpath::{Class, Comm, Op};
+use stripewise_workpath::{Class, Comm, Who};
 
 use super::dealer::Dealer;
 use super::distribution::{Deck, Distribution, shuffle};
 use super::ids::Ids;
-use super::profile::{CLASSES, FileClass, Kind, Profile};
+use super::parts::Parts;
+use super::profile::{CLASSES, FileClass, Kind, Opening, Profile};
 use super::walk::Walks;
+use super::who::{Act, who_of};
 
 /// A path has at most so many requests: some 10 GB while it is made.
 pub const REQUESTS_MAX: u64 = 1 << 27;
@@ -34,14 +36,22 @@ pub struct Session {
     pub file: u32,
     /// How.
     pub kind: Kind,
+    /// Who opens it.
+    pub who: Who,
     /// Its operations in `Frame::ops`: the open, those between, the close.
     pub first: u32,
     /// How many these are.
     pub requests: u32,
-    /// Share of its data operations that are sequential.
-    pub sequential: f64,
     /// Its communicator: number in `Frame::comms`.
     pub comm: u16,
+}
+
+impl Session {
+    /// Its kind, and who opens it.
+    #[must_use]
+    pub const fn opening(&self) -> Opening {
+        Opening { kind: self.kind, who: self.who }
+    }
 }
 
 /// All sessions, and the order of their requests.
@@ -52,7 +62,11 @@ pub struct Frame {
     /// Sessions, file by file.
     pub sessions: Vec<Session>,
     /// Operations, session by session.
-    pub ops: Vec<Op>,
+    pub ops: Vec<Act>,
+    /// Which ranks do alike.
+    pub parts: Parts,
+    /// Shares of data operations that are sequential, stream by stream of each session.
+    pub sequential: Vec<f64>,
     /// Sequence id of each operation.
     pub ids: Vec<u64>,
     /// Communicators: the world's, each rank's own, others.
@@ -85,8 +99,8 @@ impl Streams {
 }
 
 /// The frame that a profile's characteristics give. Fails with a sentence where it would be too long.
-pub fn frame(profile: &Profile, streams: Streams) -> Result<Frame, String> {
-    let mut frame = Frame { comms: vec![Comm::World, Comm::Own], ..Frame::default() };
+pub fn frame(profile: &Profile, parts: Parts, streams: Streams) -> Result<Frame, String> {
+    let mut frame = Frame { comms: vec![Comm::World, Comm::Own], parts, ..Frame::default() };
     let mut ids = Ids::default();
     for (number, (name, class)) in CLASSES.iter().enumerate() {
         if let Some(of) = profile.classes.get(*name) {
@@ -98,6 +112,16 @@ pub fn frame(profile: &Profile, streams: Streams) -> Result<Frame, String> {
 }
 
 impl Frame {
+    /// The operations of a session, and of each stream the share of its data operations that are sequential.
+    #[must_use]
+    pub fn ops_of(&self, number: u32) -> (&[Act], &[f64]) {
+        let Some(session) = self.sessions.get(number as usize) else { return (&[], &[]) };
+        let (first, all) = (session.first as usize, self.parts.streams());
+        let ops = self.ops.get(first..first + session.requests as usize).unwrap_or_default();
+        let begin = number as usize * all;
+        (ops, self.sequential.get(begin..begin + all).unwrap_or_default())
+    }
+
     /// Adds files and sessions of a class, and their operations.
     fn add(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams) -> Result<(), String> {
         if self.files.len() as u64 + u64::from(of.files) > FILES_MAX {
@@ -106,42 +130,42 @@ impl Frame {
         let first_file = self.files.len() as u32;
         let first_session = self.sessions.len();
         self.open(of, class, number, streams)?;
-        let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+        let mut kinds: BTreeMap<Opening, usize> = BTreeMap::new();
         for session in self.sessions.iter().skip(first_session) {
-            *kinds.entry(session.kind).or_default() += 1;
+            *kinds.entry(session.opening()).or_default() += 1;
         }
-        let mut planned: BTreeMap<Kind, Planned> = BTreeMap::new();
-        for (kind, count) in kinds {
-            planned.insert(kind, Planned::of(of, class, kind, count, number, streams, &mut self.comms));
+        let mut planned: BTreeMap<Opening, Planned> = BTreeMap::new();
+        for (opening, count) in kinds {
+            planned.insert(opening, Planned::of(of, class, opening, count, number, streams, self));
         }
         for session in self.sessions.iter_mut().skip(first_session) {
-            let Some(plan) = planned.get_mut(&session.kind) else { continue };
+            let Some(plan) = planned.get_mut(&session.opening()) else { continue };
             let requests = plan.duration.whole(1);
             if self.ops.len() as u64 + requests + 2 > REQUESTS_MAX {
                 return Err(format!("more than {REQUESTS_MAX} requests; scale requests or files down, or give shorter sessions (D, OT)"));
             }
             session.first = self.ops.len() as u32;
             session.requests = requests as u32 + 1;
-            session.sequential = plan.sequential.draw().clamp(0.0, 1.0);
-            session.comm = plan.comm.deal().filter(|_| class == Class::Shared).unwrap_or(OWN);
-            self.ops.push(session.kind.open());
+            self.sequential.extend(plan.sequential.iter_mut().map(|deck| deck.draw().clamp(0.0, 1.0)));
+            session.comm = plan.comm.deal().filter(|_| class == Class::Shared && session.who == Who::All).unwrap_or(OWN);
+            self.ops.push(Act { op: session.kind.open(), who: Who::All });
             plan.walks.walk(requests as usize - 1, &mut self.ops);
-            self.ops.push(session.kind.close());
+            self.ops.push(Act { op: session.kind.close(), who: Who::All });
         }
         self.size(of, first_file as usize, number, streams);
         Ok(())
     }
 
     fn open(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams) -> Result<(), String> {
-        let known = |counts: &BTreeMap<Kind, f64>| -> Vec<(Kind, f64)> {
-            counts.iter().filter(|(kind, _)| of.sessions.contains_key(kind)).map(|(&kind, &count)| (kind, count)).collect()
+        let known = |counts: &BTreeMap<Opening, f64>| -> Vec<(Opening, f64)> {
+            counts.iter().filter(|(opening, _)| of.sessions.contains_key(opening)).map(|(&opening, &count)| (opening, count)).collect()
         };
         let mut first = Dealer::of(known(&of.access.first));
         if first.is_empty() {
-            first = Dealer::of(of.sessions.keys().map(|&kind| (kind, 1.0)));
+            first = Dealer::of(of.sessions.keys().map(|&opening| (opening, 1.0)));
         }
-        let mut next: BTreeMap<Kind, Dealer<Kind>> =
-            of.sessions.keys().map(|&kind| (kind, Dealer::of(of.access.next.get(&kind).map(known).unwrap_or_default()))).collect();
+        let mut next: BTreeMap<Opening, Dealer<Opening>> =
+            of.sessions.keys().map(|&opening| (opening, Dealer::of(of.access.next.get(&opening).map(known).unwrap_or_default()))).collect();
         let mut times = Deck::of(&of.open_times, of.files as usize, &mut streams.of(1, number, 0));
         for file in 0..of.files {
             let at = self.files.len() as u32;
@@ -150,18 +174,19 @@ impl Frame {
             if begin as u64 + count > REQUESTS_MAX / 2 {
                 return Err(format!("more than {} sessions (OS, OT); scale files down", REQUESTS_MAX / 2));
             }
-            let mut before = None;
+            let mut before: Option<Opening> = None;
             for _ in 0..count {
-                let dealt = before.and_then(|kind| next.get_mut(&kind)).and_then(Dealer::deal);
-                let Some(mut kind) = dealt.or_else(|| first.deal()) else { break };
+                let dealt = before.and_then(|opening| next.get_mut(&opening)).and_then(Dealer::deal);
+                let Some(mut opening) = dealt.or_else(|| first.deal()) else { break };
                 // What is a directory stays one.
                 if let Some(before) = before
-                    && (kind == Kind::PosixDirectory) != (before == Kind::PosixDirectory)
+                    && (opening.kind == Kind::PosixDirectory) != (before.kind == Kind::PosixDirectory)
                 {
-                    kind = before;
+                    opening = before;
                 }
-                self.sessions.push(Session { file: at, kind, first: 0, requests: 0, sequential: 1.0, comm: OWN });
-                before = Some(kind);
+                let Opening { kind, who } = opening;
+                self.sessions.push(Session { file: at, kind, who, first: 0, requests: 0, comm: OWN });
+                before = Some(opening);
             }
             self.files.push(FrameFile { class, number: file, size: None, sessions: (begin as u32, self.sessions.len() as u32) });
         }
@@ -201,10 +226,10 @@ impl Frame {
         };
         let sessions = self.sessions.get(begin..end).unwrap_or_default();
         let mut gaps = Deck::of(&of.session_gap, sessions.len(), &mut streams.of(3, number, 0));
-        let mut inner: BTreeMap<Kind, Deck> = BTreeMap::new();
-        for (place, (&kind, described)) in of.sessions.iter().enumerate() {
-            let count = sessions.iter().filter(|session| session.kind == kind).map(|session| session.requests as usize - 1).sum();
-            inner.insert(kind, Deck::of(&described.request_gap, count, &mut streams.of(4, number, place as u64)));
+        let mut inner: BTreeMap<Opening, Deck> = BTreeMap::new();
+        for (place, (&opening, described)) in of.sessions.iter().enumerate() {
+            let count = sessions.iter().filter(|session| session.opening() == opening).map(|session| session.requests as usize - 1).sum();
+            inner.insert(opening, Deck::of(&described.request_gap, count, &mut streams.of(4, number, place as u64)));
         }
         let mut close = 0;
         let mut file = None;
@@ -214,7 +239,7 @@ impl Frame {
             }
             let mut id = ids.take(close + gaps.whole(1));
             self.ids.push(id);
-            let Some(deck) = inner.get_mut(&session.kind) else { continue };
+            let Some(deck) = inner.get_mut(&session.opening()) else { continue };
             for _ in 1..session.requests {
                 id = ids.take(id + deck.whole(1));
                 self.ids.push(id);
@@ -227,18 +252,20 @@ impl Frame {
 /// What sessions of a kind are dealt from.
 struct Planned {
     duration: Deck,
-    sequential: Deck,
+    /// Of each stream.
+    sequential: Vec<Deck>,
     comm: Dealer<u16>,
     walks: Walks,
 }
 
 impl Planned {
-    fn of(of: &FileClass, class: Class, kind: Kind, count: usize, number: usize, streams: Streams, comms: &mut Vec<Comm>) -> Self {
-        let place = of.sessions.keys().position(|&other| other == kind).unwrap_or_default() as u64;
-        let described = of.sessions.get(&kind);
+    fn of(of: &FileClass, class: Class, opening: Opening, count: usize, number: usize, streams: Streams, frame: &mut Frame) -> Self {
+        let place = of.sessions.keys().position(|&other| other == opening).unwrap_or_default() as u64;
+        let described = of.sessions.get(&opening);
         let deck = |purpose: u64, distribution: Option<&Distribution>| {
             Deck::of(distribution.unwrap_or(&Distribution::constant(1.0)), count, &mut streams.of(purpose, number, place))
         };
+        let comms = &mut frame.comms;
         let mut dealt: Vec<(u16, f64)> = Vec::new();
         for (name, &weight) in described.iter().flat_map(|each| &each.communicators) {
             if let Some(comm) = comm_named(name) {
@@ -254,9 +281,9 @@ impl Planned {
         }
         Self {
             duration: deck(5, described.map(|each| &each.duration)),
-            sequential: deck(6, described.map(|each| &each.sequential)),
+            sequential: (0..frame.parts.streams()).map(|stream| deck(6, described.map(|each| each.sequential_of(who_of(stream))))).collect(),
             comm: Dealer::of(dealt),
-            walks: Walks::of(kind, &described.map(|each| each.following.clone()).unwrap_or_default()),
+            walks: Walks::of(opening, &described.map(|each| each.following.clone()).unwrap_or_default()),
         }
     }
 }

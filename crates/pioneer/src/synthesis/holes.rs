@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 
 use stripewise_chance::SplitMix64;
-use stripewise_workpath::{Class, Op};
+use stripewise_workpath::{Class, Op, Who};
 
 use super::distribution::shuffle;
 use super::frame::{Frame, Streams};
 use super::profile::{CLASSES, Profile};
+use super::who::{Act, marked};
 
 /// A request outside sessions, or one of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Place {
     /// Number of the operation in the frame.
     Inside(u32),
     /// An operation of a class, whose file is chosen when its turn comes.
-    Outside(Class, Op),
+    Outside(Class, Act),
 }
 
 /// Where operations outside sessions go: of the ids that are taken (ascending) the order, with `outside` of them in the holes.
@@ -74,28 +75,17 @@ pub fn outside(profile: &Profile, random: &mut SplitMix64) -> Vec<Place> {
     let mut all = Vec::new();
     for (name, class) in CLASSES {
         let Some(of) = profile.classes.get(name).filter(|of| of.files > 0) else { continue };
-        for (op, count) in &of.outside {
-            if let Some(op) = Op::named(op).filter(|op| op.facts().place != stripewise_workpath::op::Place::Inside) {
+        for (key, count) in &of.outside {
+            let Some((name, who)) = marked(key) else { continue };
+            if let Some(op) = Op::named(name).filter(|op| op.facts().place != stripewise_workpath::op::Place::Inside) {
                 let count = count.round().clamp(0.0, 1e9) as usize;
-                all.extend(std::iter::repeat_n(Place::Outside(class, op), count));
+                let who = if class == Class::Root { Who::All } else { who };
+                all.extend(std::iter::repeat_n(Place::Outside(class, Act { op, who }), count));
             }
         }
     }
     shuffle(&mut all, random);
     all
-}
-
-/// What a file is at a moment of the path.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Standing {
-    /// It is there.
-    pub exists: bool,
-    /// Sessions that have it open.
-    pub open: u32,
-    /// Sessions that have begun.
-    pub begun: u32,
-    /// The next session makes it where it is not there; true too without one.
-    pub is_made_next: bool,
 }
 
 /// Chooses files for operations outside sessions: in turn, in an order of the stream's, the first that makes sense.

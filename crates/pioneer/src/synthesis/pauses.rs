@@ -70,10 +70,10 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stripewise_workpath::Op;
+    use stripewise_workpath::{Op, Who};
 
     fn request(op: Op, slack_ns: u64) -> Request {
-        Request { op, comm: 0, view: 0, file: 0, other: None, session: None, offset: 0, shift: 0, size: 0, slack_ns }
+        Request { op, who: Who::All, comm: 0, view: 0, file: 0, other: None, session: None, offset: 0, shift: 0, size: 0, slack_ns }
     }
 
     #[test]

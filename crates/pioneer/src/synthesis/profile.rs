@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use stripewise_workpath::op::{Layer, Place};
-use stripewise_workpath::{Class, Op};
+use stripewise_workpath::{Class, Group, Op, Who};
 
 use super::distribution::{Distribution, Slack};
+use super::who::{mark, marked};
 
 /// How often each thing comes.
 pub type Counts = BTreeMap<String, f64>;
@@ -23,8 +25,39 @@ pub struct Profile {
     /// By operation: from which slack on, in seconds, all ranks wait for each other before it.
     #[serde(default)]
     pub together: BTreeMap<String, f64>,
+    /// What the marks `@group-1`, `@group-2`, ... mean.
+    #[serde(default)]
+    pub subgroups: Vec<Subgroup>,
     /// By class: `root`, `shared`, `private`.
     pub classes: BTreeMap<String, FileClass>,
+}
+
+/// Children that do alike.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Subgroup {
+    /// Which ranks these are at any number of processes; None: nobody can tell.
+    pub group: Option<Ranks>,
+}
+
+/// Some of the children, as a path tells them.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ranks {
+    /// From one share of all ranks to another, in 65,536ths.
+    Span([u32; 2]),
+    /// Divided by the first they leave the second.
+    Congruent([u32; 2]),
+}
+
+impl Ranks {
+    /// The group of a path; None where it has no ranks at any number of processes.
+    #[must_use]
+    pub fn in_path(&self) -> Option<Group> {
+        match *self {
+            Self::Span([low, high]) => (low < high && high <= 1 << 16).then_some(Group::Span { low, high }),
+            Self::Congruent([by, rest]) => (rest < by).then_some(Group::Congruent { by, rest }),
+        }
+    }
 }
 
 /// The files of a class; keys as in table 2.4 of the thesis.
@@ -55,9 +88,9 @@ pub struct FileClass {
     /// Which kind of session comes when.
     #[serde(rename = "AM", default)]
     pub access: Access,
-    /// By kind.
+    /// By kind and who opens them.
     #[serde(default)]
-    pub sessions: BTreeMap<Kind, SessionKind>,
+    pub sessions: BTreeMap<Opening, SessionKind>,
 }
 
 /// Which kind of session opens a file first, and which follows which.
@@ -66,15 +99,14 @@ pub struct FileClass {
 pub struct Access {
     /// By kind.
     #[serde(default)]
-    pub first: BTreeMap<Kind, f64>,
+    pub first: BTreeMap<Opening, f64>,
     /// By kind before and kind after.
     #[serde(default)]
-    pub next: BTreeMap<Kind, BTreeMap<Kind, f64>>,
+    pub next: BTreeMap<Opening, BTreeMap<Opening, f64>>,
 }
 
 /// Sessions of a kind on files of a class.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct SessionKind {
     /// Requests after the open, the close included.
     #[serde(rename = "D", default = "two")]
@@ -106,6 +138,33 @@ pub struct SessionKind {
     /// Sessions by communicator.
     #[serde(default, rename = "comm")]
     pub communicators: Counts,
+    /// SEQ, OFF and SHIFT of operations that not all make, with their marks behind the key.
+    #[serde(flatten)]
+    pub own: BTreeMap<String, Distribution>,
+}
+
+impl SessionKind {
+    /// SEQ of these ranks' operations; that of all where nothing else is said.
+    #[must_use]
+    pub fn sequential_of(&self, who: Who) -> &Distribution {
+        self.own_of("SEQ", who).unwrap_or(&self.sequential)
+    }
+
+    /// OFF of these.
+    #[must_use]
+    pub fn offset_of(&self, who: Who) -> Option<&Distribution> {
+        self.own_of("OFF", who).or(self.offset.as_ref())
+    }
+
+    /// SHIFT of these.
+    #[must_use]
+    pub fn shift_of(&self, who: Who) -> &Distribution {
+        self.own_of("SHIFT", who).unwrap_or(&self.shift)
+    }
+
+    fn own_of(&self, key: &str, who: Who) -> Option<&Distribution> {
+        if self.own.is_empty() { None } else { self.own.get(&format!("{key}{}", mark(who))) }
+    }
 }
 
 /// A view and how often it is set; a piece of no bytes: bytes as they lie.
@@ -156,6 +215,24 @@ pub enum Kind {
     /// For both.
     #[serde(rename = "mpi-readwrite")]
     MpiReadWrite,
+}
+
+/// A kind of session, and who opens it: `posix-write@root` in a profile.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(try_from = "String")]
+pub struct Opening {
+    pub kind: Kind,
+    pub who: Who,
+}
+
+impl TryFrom<String> for Opening {
+    type Error = String;
+
+    fn try_from(key: String) -> Result<Self, String> {
+        let (name, who) = marked(&key).ok_or_else(|| format!("{key}: its mark means nobody; use @root, @others or @group-N"))?;
+        let kind = Kind::deserialize(name.into_deserializer()).map_err(|e: serde::de::value::Error| e.to_string())?;
+        Ok(Self { kind, who })
+    }
 }
 
 impl Kind {

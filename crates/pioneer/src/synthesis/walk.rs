@@ -5,25 +5,24 @@
 //! each part its share of the session's length. In a part an operation that follows itself does so in a run, as long as the profile's on average, before
 //! another one follows, in its share. Longer sessions have longer parts and longer runs, not more of them.
 
-use stripewise_workpath::Op;
+use stripewise_workpath::{Op, Who};
 
 use super::dealer::Dealer;
-use super::profile::{Counts, Kind};
+use super::profile::{Counts, Opening};
+use super::who::{Act, marked};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operations have numbers below this.
-const OPS: usize = 128;
-
-/// Walks of the sessions of a kind.
+/// Walks of the sessions of a kind. Operations with who makes them have numbers, from 1 on; 0 is the open.
 #[derive(Clone, Debug)]
 pub struct Walks {
+    acts: Vec<Act>,
     /// By operation what follows in the same part.
     within: BTreeMap<usize, Steps>,
     /// By operation that begins a visit of a part: how long one is in the profile.
     parts: Vec<Part>,
-    part_of: [Option<u8>; OPS],
-    first: Dealer<Op>,
+    part_of: Vec<Option<usize>>,
+    first: Dealer<usize>,
     usual: Op,
 }
 
@@ -31,7 +30,7 @@ pub struct Walks {
 #[derive(Clone, Debug)]
 struct Steps {
     /// Others than itself.
-    others: Dealer<Op>,
+    others: Dealer<usize>,
     /// How often it follows itself before another one does; None: no other one does.
     run: Option<f64>,
     /// What is left of runs that were no whole number.
@@ -39,9 +38,9 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(from: usize, edges: Vec<(Op, f64)>) -> Self {
-        let (own, others): (Vec<_>, Vec<_>) = edges.into_iter().partition(|&(op, _)| index(op) == from);
-        let total = |edges: &[(Op, f64)]| edges.iter().map(|each| each.1).sum::<f64>();
+    fn of(from: usize, edges: Vec<(usize, f64)>) -> Self {
+        let (own, others): (Vec<_>, Vec<_>) = edges.into_iter().partition(|&(to, _)| to == from);
+        let total = |edges: &[(usize, f64)]| edges.iter().map(|each| each.1).sum::<f64>();
         let run = (!others.is_empty()).then(|| total(&own) / total(&others));
         Self { others: Dealer::of(others), run, carried: 0.5 }
     }
@@ -61,34 +60,37 @@ struct Part {
     /// Requests of one visit.
     length: f64,
     /// Where it goes after: None ends the session.
-    exits: Dealer<Option<Op>>,
+    exits: Dealer<Option<usize>>,
     /// All its operations, for where one is followed by none.
-    all: Dealer<Op>,
+    all: Dealer<usize>,
 }
 
 impl Walks {
     /// The walks over what followed what in sessions of a kind; steps to operations that such a session cannot have are left out.
-    pub fn of(kind: Kind, following: &BTreeMap<String, Counts>) -> Self {
+    pub fn of(opening: Opening, following: &BTreeMap<String, Counts>) -> Self {
+        let keys = following.iter().flat_map(|(from, after)| after.keys().chain([from]));
+        let acts: Vec<Act> = keys.filter_map(|key| allowed(opening, key)).collect::<BTreeSet<Act>>().into_iter().collect();
+        let number = |key: &str| acts.binary_search(&allowed(opening, key)?).ok().map(|at| at + 1);
         let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         for (from, after) in following {
-            let from = if from.is_empty() { Some(0) } else { allowed(kind, from).map(index) };
+            let from = if from.is_empty() { Some(0) } else { number(from) };
             for (to, count) in after.iter().filter(|(_, count)| count.is_finite() && **count > 0.0) {
-                if let (Some(from), Some(to)) = (from, allowed(kind, to)) {
-                    *edges.entry((from, index(to))).or_default() += count;
+                if let (Some(from), Some(to)) = (from, number(to)) {
+                    *edges.entry((from, to)).or_default() += count;
                 }
             }
         }
-        Self::from_edges(kind, &edges)
+        Self::from_edges(opening.kind.usual(), acts, &edges)
     }
 
-    fn from_edges(kind: Kind, edges: &BTreeMap<(usize, usize), f64>) -> Self {
-        let reach = reachable(edges);
-        let reaches = |from: usize, to: usize| reach.get(from).is_some_and(|set| set >> to & 1 == 1);
+    fn from_edges(usual: Op, acts: Vec<Act>, edges: &BTreeMap<(usize, usize), f64>) -> Self {
+        let reach = reachable(acts.len() + 1, edges);
+        let reaches = |from: usize, to: usize| reach.get(from).and_then(|all| all.get(to)).copied().unwrap_or(false);
         let entered: BTreeMap<usize, f64> = edges.iter().fold(BTreeMap::new(), |mut found, (&(_, to), &count)| {
             *found.entry(to).or_default() += count;
             found
         });
-        let mut part_of = [None; OPS];
+        let mut part_of = vec![None; acts.len() + 1];
         let mut members: Vec<Vec<usize>> = Vec::new();
         for &at in entered.keys() {
             let known = members.iter().position(|part| part.first().is_some_and(|&other| reaches(at, other) && reaches(other, at)));
@@ -98,41 +100,40 @@ impl Walks {
             }
             if let (Some(list), Some(cell)) = (members.get_mut(part), part_of.get_mut(at)) {
                 list.push(at);
-                *cell = Some(part as u8);
+                *cell = Some(part);
             }
         }
         let part = |at: usize| part_of.get(at).copied().flatten();
-        let steps = |wanted: &dyn Fn(usize, usize) -> bool| -> Vec<(usize, Op, f64)> {
-            let kept = edges.iter().filter(|((from, to), _)| wanted(*from, *to));
-            kept.filter_map(|(&(from, to), &count)| Some((from, op_of(to)?, count))).collect()
+        let steps = |wanted: &dyn Fn(usize, usize) -> bool| -> Vec<(usize, usize, f64)> {
+            edges.iter().filter(|((from, to), _)| wanted(*from, *to)).map(|(&(from, to), &count)| (from, to, count)).collect()
         };
         let mut within: BTreeMap<usize, Steps> = BTreeMap::new();
         for &from in entered.keys() {
-            let after = steps(&|a, b| a == from && part(a) == part(b)).into_iter().map(|(_, op, count)| (op, count));
+            let after = steps(&|a, b| a == from && part(a) == part(b)).into_iter().map(|(_, to, count)| (to, count));
             within.insert(from, Steps::of(from, after.collect()));
         }
         let parts = members
             .iter()
             .map(|list| {
                 let inside = |at: usize| list.contains(&at);
-                let all: Vec<(Op, f64)> = list.iter().filter_map(|at| Some((op_of(*at)?, entered.get(at).copied()?))).collect();
+                let all: Vec<(usize, f64)> = list.iter().filter_map(|at| Some((*at, entered.get(at).copied()?))).collect();
                 let visits: f64 = all.iter().map(|each| each.1).sum();
                 let entries: f64 = steps(&|from, to| inside(to) && !inside(from)).iter().map(|each| each.2).sum();
-                let mut exits: BTreeMap<Op, f64> = BTreeMap::new();
-                for (_, op, count) in steps(&|from, to| inside(from) && !inside(to)) {
-                    *exits.entry(op).or_default() += count;
+                let mut exits: BTreeMap<usize, f64> = BTreeMap::new();
+                for (_, to, count) in steps(&|from, to| inside(from) && !inside(to)) {
+                    *exits.entry(to).or_default() += count;
                 }
                 let ended = (entries - exits.values().sum::<f64>()).max(0.0);
-                let exits = exits.into_iter().map(|(op, count)| (Some(op), count)).chain([(None, ended)]);
+                let exits = exits.into_iter().map(|(to, count)| (Some(to), count)).chain([(None, ended)]);
                 Part { length: if entries > 0.0 { visits / entries } else { 1.0 }, exits: Dealer::of(exits), all: Dealer::of(all) }
             })
             .collect();
-        let first = Dealer::of(steps(&|from, _| from == 0).into_iter().map(|(_, op, count)| (op, count)));
-        Self { within, parts, part_of, first, usual: kind.usual() }
+        let first = Dealer::of(steps(&|from, _| from == 0).into_iter().map(|(_, to, count)| (to, count)));
+        Self { acts, within, parts, part_of, first, usual }
     }
 
     /// Appends the operations of a session, `length` of them, open and close not counted.
-    pub fn walk(&mut self, length: usize, out: &mut Vec<Op>) {
+    pub fn walk(&mut self, length: usize, out: &mut Vec<Act>) {
         if length == 0 {
             return;
         }
@@ -148,7 +149,7 @@ impl Walks {
             done = end;
         }
         // Without any way.
-        out.extend(std::iter::repeat_n(self.usual, length - done));
+        out.extend(std::iter::repeat_n(Act { op: self.usual, who: Who::All }, length - done));
     }
 
     fn length(&self, part: usize) -> f64 {
@@ -156,64 +157,53 @@ impl Walks {
     }
 
     /// Parts in the order of the session, each with the operation that it begins with. No part comes twice: there would be a way back.
-    fn way(&mut self) -> Vec<(usize, Op)> {
+    fn way(&mut self) -> Vec<(usize, usize)> {
         let mut way = Vec::new();
         let mut at = self.first.deal();
-        while let Some(op) = at {
-            let Some(part) = self.part_of.get(index(op)).copied().flatten() else { break };
-            way.push((part as usize, op));
-            at = self.parts.get_mut(part as usize).and_then(|part| part.exits.deal().flatten());
+        while let Some(number) = at {
+            let Some(part) = self.part_of.get(number).copied().flatten() else { break };
+            way.push((part, number));
+            at = self.parts.get_mut(part).and_then(|part| part.exits.deal().flatten());
         }
         way
     }
 
-    fn visit(&mut self, part: usize, entry: Op, length: usize, out: &mut Vec<Op>) {
+    fn visit(&mut self, part: usize, entry: usize, length: usize, out: &mut Vec<Act>) {
         let times = length as f64 / self.length(part).max(1.0);
-        let mut op = entry;
-        let mut left = self.run_of(op, times);
+        let mut at = entry;
+        let mut left = self.run_of(at, times);
         for step in 0..length {
             if step > 0 && left > 0 {
                 left -= 1;
             } else if step > 0 {
-                let next = self.within.get_mut(&index(op)).and_then(|steps| steps.others.deal());
-                op = next.or_else(|| self.parts.get_mut(part).and_then(|part| part.all.deal())).unwrap_or(op);
-                left = self.run_of(op, times);
+                let next = self.within.get_mut(&at).and_then(|steps| steps.others.deal());
+                at = next.or_else(|| self.parts.get_mut(part).and_then(|part| part.all.deal())).unwrap_or(at);
+                left = self.run_of(at, times);
             }
-            out.push(op);
+            out.extend(self.acts.get(at - 1));
         }
     }
 
-    fn run_of(&mut self, op: Op, times: f64) -> u64 {
-        self.within.get_mut(&index(op)).map_or(0, |steps| steps.next_run(times))
+    fn run_of(&mut self, at: usize, times: f64) -> u64 {
+        self.within.get_mut(&at).map_or(0, |steps| steps.next_run(times))
     }
 }
 
-fn allowed(kind: Kind, name: &str) -> Option<Op> {
-    Op::named(name).filter(|&op| kind.allows(op))
+/// The operation of a key, where such a session can have it. Collective calls are of all, and in what some open alone all is theirs.
+fn allowed(opening: Opening, key: &str) -> Option<Act> {
+    let (name, who) = marked(key)?;
+    let op = Op::named(name).filter(|&op| opening.kind.allows(op))?;
+    Some(Act { op, who: if op.facts().collective || opening.who != Who::All { Who::All } else { who } })
 }
 
-fn index(op: Op) -> usize {
-    usize::from(op.number())
-}
-
-fn op_of(index: usize) -> Option<Op> {
-    u8::try_from(index).ok().and_then(Op::of)
-}
-
-/// By operation the set of those that can come after it, at once or later, itself among them (Warshall 1962).
-fn reachable(edges: &BTreeMap<(usize, usize), f64>) -> [u128; OPS] {
-    let mut reach: [u128; OPS] = std::array::from_fn(|at| 1 << at);
-    for &(from, to) in edges.keys() {
-        if let Some(set) = reach.get_mut(from) {
-            *set |= 1 << to;
-        }
-    }
-    let over: BTreeSet<usize> = edges.keys().map(|&(from, _)| from).collect();
-    for &middle in &over {
-        let further = reach.get(middle).copied().unwrap_or(0);
-        for &from in &over {
-            if let Some(set) = reach.get_mut(from).filter(|set| **set >> middle & 1 == 1) {
-                *set |= further;
+/// By number the set of those that can come after it, at once or later, itself among them (Warshall 1962).
+fn reachable(count: usize, edges: &BTreeMap<(usize, usize), f64>) -> Vec<Vec<bool>> {
+    let mut reach: Vec<Vec<bool>> = (0..count).map(|at| (0..count).map(|to| at == to || edges.contains_key(&(at, to))).collect()).collect();
+    for middle in 0..count {
+        let further = reach.get(middle).cloned().unwrap_or_default();
+        for set in &mut reach {
+            if set.get(middle).copied().unwrap_or(false) {
+                set.iter_mut().zip(&further).for_each(|(cell, more)| *cell |= more);
             }
         }
     }
@@ -223,16 +213,17 @@ fn reachable(edges: &BTreeMap<(usize, usize), f64>) -> [u128; OPS] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synthesis::profile::Kind;
 
     fn walked(kind: Kind, json: &str, lengths: &[usize]) -> Vec<Vec<&'static str>> {
-        let mut walks = Walks::of(kind, &serde_json::from_str(json).unwrap());
+        let mut walks = Walks::of(Opening { kind, who: Who::All }, &serde_json::from_str(json).unwrap());
         lengths
             .iter()
             .map(|&length| {
                 let mut ops = Vec::new();
                 walks.walk(length, &mut ops);
                 assert_eq!(ops.len(), length);
-                ops.iter().map(|op| op.name()).collect()
+                ops.iter().map(|act| act.op.name()).collect()
             })
             .collect()
     }
@@ -278,5 +269,21 @@ mod tests {
         let json = r#"{"": {"write0": 9}, "write0": {"write0": 99, "read0": 1}, "read0": {"ftruncate": 1}}"#;
         assert_eq!(walked(Kind::PosixRead, json, &[3]), [["read0", "read0", "read0"]]);
         assert_eq!(walked(Kind::MpiWrite, "{}", &[2]), [["mpi_write_at", "mpi_write_at"]]);
+    }
+
+    #[test]
+    fn what_some_make_has_followers_of_its_own_but_collective_calls_are_of_all() {
+        let json = r#"{"": {"mpi_write_at@root": 1}, "mpi_write_at@root": {"mpi_write_at_all@others": 1}, "mpi_write_at_all@others": {"mpi_write_at": 1},
+            "mpi_write_at": {"mpi_write_at": 2}}"#;
+        let of = |who: Who| {
+            let mut acts = Vec::new();
+            Walks::of(Opening { kind: Kind::MpiWrite, who }, &serde_json::from_str(json).unwrap()).walk(5, &mut acts);
+            assert_eq!(
+                acts.iter().map(|act| act.op).collect::<Vec<_>>(),
+                [Op::MpiWriteAt, Op::MpiWriteAtAll, Op::MpiWriteAt, Op::MpiWriteAt, Op::MpiWriteAt]
+            );
+            acts.iter().map(|act| act.who).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Who::All), [Who::Root, Who::All, Who::All, Who::All, Who::All]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Seek, Write};
 
 use stripewise_workpath::node::{ALONE, APART, TOGETHER, mode};
-use stripewise_workpath::{Class, File, Node, Op, PathWriter, Tables, Who};
+use stripewise_workpath::{Class, File, Node, Op, PathWriter, Tables, Who, takes_part};
 
 use super::Synthetic;
 use super::arguments::Request;
@@ -83,7 +83,7 @@ fn unique(wanted: &str, class: Class, used: &mut HashSet<String>) -> String {
 pub fn node(request: &Request, class: Class, kind: Option<Kind>) -> Node {
     let is_alone = request.op == Op::Opendir && request.session.is_none();
     Node {
-        who: if class == Class::Root { Who::Root } else { Who::All },
+        who: if class == Class::Root { Who::Root } else { request.who },
         flags: if is_alone { ALONE } else { 0 },
         comm: request.comm,
         view: request.view,
@@ -123,11 +123,12 @@ pub fn write<W: Write + Seek>(profile: &Profile, made: &Synthetic, seed: u64, ou
             node.flags |= TOGETHER;
         }
         writer.node(&node)?;
-        of_root += 1;
+        of_root += u64::from(takes_part(&Tables::default(), node.who, 0, made.frame.parts.ranks(Who::All) as u32));
     }
     let tables = Tables {
         seed,
         files,
+        groups: made.frame.parts.groups.clone(),
         comms: made.frame.comms.clone(),
         views: made.filled.views.clone(),
         distributions: pauses.distributions,
