@@ -51,6 +51,21 @@ def test_of_requests_alike_their_sizes_tell_which_one_is_the_roots(tmp_path):
     assert gwp.shift.tolist() == [0, 0, 4096, 4096, 4096, 4096, 0]
 
 
+def test_sizes_tell_the_roots_own_though_other_requests_differ_in_theirs(tmp_path):
+    run = Run(2)
+    for rank in range(2):
+        run.opened(rank, "/d/f")
+        for at in range(4):
+            if rank == 0 and at % 2:
+                run.call(0, "write", "/d/f", 0, 512)
+            run.call(rank, "write", "/d/f", 512 + (2 * at + rank) * 4096, 4096)
+        for _ in range(3):
+            run.call(rank, "read", "/d/f", 0, 100 + rank)
+        run.call(rank, "close", "/d/f")
+    gwp = read_gwp(run.write(tmp_path / "t"))
+    assert gwp.who.tolist() == [ALL, ALL, ROOT, ALL, ALL, ROOT, ALL, ALL, ALL, ALL, ALL]
+
+
 def test_a_session_that_the_child_lacks_takes_none_of_its_requests(tmp_path):
     run = Run(2)
     for rank in range(2):

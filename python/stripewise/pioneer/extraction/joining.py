@@ -79,6 +79,8 @@ class _Parts:
         self.processes = processes
         self.root_file = lookup[root.file]
         self.matches: list[Int] = []
+        #: Of each of these the sizes of the child's, by the root's rows.
+        self.sizes: list[Int] = []
         self.shift = np.zeros(len(root), np.int64)
         #: Rows that children alone make: records, templates, the root's row before each, their group, shift.
         self.alone: list[tuple[Records, Code, Int, int, int]] = []
@@ -104,6 +106,8 @@ class _Parts:
             starts = self.root.start_ns[hit], child.start_ns[theirs]
             self.apart = is_apart(self.slack[hit], _slack(child)[theirs], *starts)
         self.matches.append(found)
+        self.sizes.append(np.zeros(len(found), np.int64))
+        self.sizes[-1][hit] = child.size[theirs]
         mimics = np.zeros(len(child), np.bool_)
         mimics[theirs] = True
         # A call that all make together is the root's as well, wherever the shadows have met.
@@ -162,17 +166,19 @@ def _path(
     root = parts.root
     who = _who(parts, len(groups))
     pieces: list[_Piece] = [(root, parts.root_file, who, parts.shift, parts.slack, np.arange(len(root)), root_rank)]
-    for child, theirs, before, group, rank in parts.alone:
-        is_all = len(groups) == 1
-        whose = np.full(len(child), CHILDREN if is_all else FIRST_GROUP + group, np.int64)
-        pieces.append((child, theirs, whose, np.zeros(len(child), np.int64), child.held_ns, before, rank))
     for group, found in enumerate(parts.matches if len(groups) > 1 else ()):
-        # What some groups mimic and others do not: the root's row is its own, and each of these groups has one.
+        # What some groups mimic and others do not: the root's row is its own, and each of these groups has one, before
+        # what it makes alone after it.
         some = np.flatnonzero((who == ROOT) & (found >= 0))
         if len(some):
             whose = np.full(len(some), FIRST_GROUP + group, np.int64)
             slack = parts.slack[some]
-            pieces.append((root.take(some), parts.root_file[some], whose, parts.shift[some], slack, some, root_rank))
+            mine = replace(root.take(some), size=parts.sizes[group][some])
+            pieces.append((mine, parts.root_file[some], whose, parts.shift[some], slack, some, root_rank))
+    for child, theirs, before, group, rank in parts.alone:
+        is_all = len(groups) == 1
+        whose = np.full(len(child), CHILDREN if is_all else FIRST_GROUP + group, np.int64)
+        pieces.append((child, theirs, whose, np.zeros(len(child), np.int64), child.held_ns, before, rank))
     communicators: dict[Communicator, int] = {}
     comm = [_comm_of(records, opened.get(rank, {}), processes, communicators) for records, *_, rank in pieces]
     key = np.concatenate([np.asarray(before) for *_, before, _ in pieces])

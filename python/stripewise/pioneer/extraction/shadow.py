@@ -41,6 +41,9 @@ def _of_the_rest(root: Records, root_shadow: UInt, child: Records, child_shadow:
     found = _matched(root_shadow, child_shadow)
     # Operation and name leave open which of several alike has none beside it; their sizes may tell.
     sized = _matched(_with_size(root_shadow, root), _with_size(child_shadow, child))
+    if (sized >= 0).sum() < (found >= 0).sum():
+        # Where some have other sizes in any case, those of one size come first, and the others between them.
+        sized = _matched_between(root_shadow, child_shadow, sized)
     return sized if (sized >= 0).sum() >= (found >= 0).sum() else found
 
 
@@ -64,6 +67,18 @@ def _shadow(records: Records, file: Code) -> UInt:
 def _with_size(shadow: UInt, records: Records) -> UInt:
     with np.errstate(over="ignore"):
         return shadow ^ ((records.size.astype(np.uint64) + np.uint64(1)) * _SIZE_MIX & ~np.uint64(0xFFFF_FFFF))
+
+
+def _matched_between(root: UInt, child: UInt, found: Int) -> Int:
+    """The matches found, and between two of them those of the rest."""
+    hit = np.flatnonzero(found >= 0)
+    theirs = np.zeros(len(child), np.bool_)
+    theirs[found[hit]] = True
+    # How many matches come before: the same on both sides of what may match, and twice as many for a match itself.
+    places = [np.cumsum(mine) * 2 - mine for mine in (found >= 0, theirs)]
+    with np.errstate(over="ignore"):
+        mixed = [place.astype(np.uint64) * _SIZE_MIX & ~np.uint64(0xFFFF_FFFF) for place in places]
+    return _matched(root ^ mixed[0], child ^ mixed[1])
 
 
 def _matched(root: UInt, child: UInt) -> Int:
