@@ -19,6 +19,8 @@ class Operation:
     place: str
     #: `posix` or `mpi`.
     layer: str
+    #: All processes of the communicator make the call together.
+    collective: bool
 
     @property
     def is_data(self) -> bool:
@@ -30,7 +32,9 @@ class Operation:
 def operations() -> dict[str, Operation]:
     """All by name. Raises StoreError where the native module is missing."""
     found = native.call("workpath_ops")
-    rows = (Operation(*(row[key] for key in ("name", "number", "kind", "place", "layer"))) for row in found)
+    rows = (
+        Operation(*(row[key] for key in ("name", "number", "kind", "place", "layer", "collective"))) for row in found
+    )
     return {each.name: each for each in rows}
 
 

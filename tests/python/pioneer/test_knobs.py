@@ -75,6 +75,53 @@ def test_a_knob_changes_what_it_names_and_nothing_else(knobs, changed):
     assert profile_of(after, "turned").as_json() == after
 
 
+MARKED = {
+    "version": 1,
+    "processes": 4,
+    "classes": {
+        "shared": {
+            "OS": 1,
+            "RT2": {"stat": 3, "stat@root": 5},
+            "sessions": {
+                "posix-write": {
+                    "RT1": {"": {"pwrite@root": 1}, "pwrite@root": {"pwrite": 1}},
+                    "SIZE": {"pwrite": 4096, "pwrite@root": 512},
+                    "OFF": 4096,
+                    "OFF@root": 64,
+                },
+                "posix-read@root": {"SIZE": {"read0": 512}},
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("SIZE=*2", {"posix-write.SIZE.pwrite", "posix-write.SIZE.pwrite@root", "posix-read@root.SIZE.read0"}),
+        ("SIZE.pwrite=*2", {"posix-write.SIZE.pwrite", "posix-write.SIZE.pwrite@root"}),
+        ("SIZE.pwrite@root=*2", {"posix-write.SIZE.pwrite@root"}),
+        ("SIZE.pwrite@all=*2", {"posix-write.SIZE.pwrite"}),
+        ("OFF=*2", {"posix-write.OFF", "posix-write.OFF@root"}),
+        ("OFF@root.shared=*2", {"posix-write.OFF@root"}),
+        ("D.posix-read=7", {"posix-read@root.D"}),
+        ("D.posix-read@root=7", {"posix-read@root.D"}),
+    ],
+)
+def test_a_knob_means_whoever_makes_it_and_one_with_a_mark_that_alone(text, changed):
+    before = profile_of(MARKED, "hand.json").as_json()
+    after = turned(before, [], [text], None)
+    found = differences(before, after)
+    assert found == {f"classes.shared.sessions.{each}.constant" for each in changed}
+    assert profile_of(after, "turned").as_json() == after
+
+
+def test_larger_files_have_the_roots_own_requests_further_on_too():
+    after = turned(profile_of(MARKED, "hand.json").as_json(), [], [], "10x")
+    assert after["classes"]["shared"]["sessions"]["posix-write"]["OFF@root"] == {"constant": 640}
+
+
 def test_the_close_of_a_session_stays_one_where_requests_are_scaled():
     after = turned(complete(), ["requests=4"], [], None)
     assert after["classes"]["shared"]["sessions"]["mpi-write"]["D"] == {"values": [5, 41], "weights": [1, 3]}
@@ -91,6 +138,7 @@ def test_the_close_of_a_session_stays_one_where_requests_are_scaled():
         ({"sets": ["SIZE.shared.mpi-read=1"]}, "changes nothing"),
         ({"sets": ["SIZE.shared.colour=1"]}, "'colour', which is no class"),
         ({"sets": ["D=many"]}, "gives no value"),
+        ({"sets": ["SIZE.mpi_write_at@root=1"]}, "changes nothing"),
         ({"sets": ["D=0"]}, "below 1"),
         ({"sets": ["SEQ=1.5"]}, "no share"),
     ],

@@ -75,6 +75,20 @@ KIND = (*CLASS, "sessions", "mpi-write")
         (changed(*KIND, "ST", to={"open": {"short": 1, "long": 2}}), "ST.open.every is missing; give all of short"),
         (changed(*KIND, "comm", to={"blocks-0": 1}), "comm.blocks-0 is no communicator; use world, self"),
         (changed(*KIND, "VIEW", to=[{"piece": 8, "distance": 4}]), "VIEW[0].distance = 4 is out of range"),
+        (changed(*KIND, "RT1", to={"": {"mpi_write_at@boss": 1}}), "mpi_write_at@boss has the mark @boss, which means"),
+        (changed(*KIND, "RT1", to={"": {"mpi_write_at@group-1": 1}}), "use @root, @others, or describe the group"),
+        (changed(*KIND, "RT1", to={"": {"mpi_sync@root": 1}}), "mpi_sync@root is a collective call, which all ranks"),
+        (changed(*KIND, "OFF@boss", to=1), "sessions.mpi-write.OFF@boss has the mark @boss, which means nobody here"),
+        (changed(*KIND, "D@root", to=1), "sessions.mpi-write.D@root is not a known key"),
+        (changed(*CLASS, "RT2", to={"stat@root@root": 1}), "stat@root@root has the mark @root@root, which means"),
+        (changed("classes", "root", to={"OS": 1, "RT2": {"stat@root": 1}}), "leave it out: files of this class are"),
+        (changed(*CLASS, "sessions", "posix-read@root", to={"SIZE": {"read0@root": 1}}), "leave it out: all in these"),
+        (changed(*CLASS, "sessions", "mpi-write@root", to={"SIZE": {"mpi_write_at": 1}, "comm": {"world": 1}}),
+         "mpi-write@root.comm names ranks that do not open the file; remove it"),
+        (changed(*CLASS, "AM", to={"first": {"mpi-write@root": 1}}), "first.mpi-write@root has the mark @root"),
+        (changed("subgroups", to=[{"ranks": "1", "share": 1, "group": {"span": [5, 5]}}]),
+         "p: subgroups[0].group.span = [5, 5] names no ranks; give two of 0 to 65536, ascending"),
+        (changed("subgroups", to=[{"ranks": "1", "share": 1, "group": {}}]), "subgroups[0].group has 0 keys in place"),
         ([], "p: the top level is [], not a table of keys"),
     ],
 )  # fmt: skip
@@ -82,6 +96,27 @@ def test_a_wrong_edit_is_told_with_the_key_and_the_cure(data, message):
     with pytest.raises(WorkloadError) as caught:
         profile_of(data, "p")
     assert message in str(caught.value) and "; " in str(caught.value)
+
+
+MARKED = {
+    "version": 1, "processes": 4, "subgroups": [{"ranks": "1,3", "share": 0.5, "group": {"congruent": [2, 1]}}],
+    "classes": {"shared": {"OS": 1, "RT2": {"stat@root": 2, "stat@group-1": 1}, "sessions": {
+        "mpi-write": {"RT1": {"": {"mpi_write_at@root": 1}, "mpi_write_at@root": {"mpi_write_at": 1}},
+                      "SIZE": {"mpi_write_at": 65536}, "OFF@root": 0, "SHIFT@others": 8},
+        "mpi-read@others": {"SIZE": {"mpi_read_at": 10}},
+        "posix-read@group-1": {"SIZE": {"read0": 10}}}}},
+}  # fmt: skip
+
+
+def test_what_is_left_out_of_marked_operations_is_as_without_the_mark(tmp_path):
+    profile = profile_of(MARKED, "p")
+    sessions = profile.classes["shared"].sessions
+    assert sessions["mpi-write"].size == dict.fromkeys(["mpi_write_at", "mpi_write_at@root"], constant(65536))
+    assert sessions["mpi-write"].own == {"OFF@root": constant(0), "SHIFT@others": constant(8)}
+    # Who opens a file without the others does so by itself.
+    assert sessions["mpi-read@others"].communicators == {"self": 1}
+    write_profile(profile, tmp_path / "p.json")
+    assert read_profile(tmp_path / "p.json") == profile
 
 
 JSON = st.recursive(
@@ -92,7 +127,8 @@ JSON = st.recursive(
 KEYS = st.sampled_from(
     ["version", "classes", "root", "shared", "OS", "OT", "ISG", "FS", "RT2", "ST2", "names", "AM", "first", "next",
      "sessions", "mpi-write", "posix-read", "D", "IRG", "SEQ", "RT1", "", "OFF", "SIZE", "SHIFT", "ST", "comm", "VIEW",
-     "mpi_write_at", "open", "values", "weights", "quantiles", "constant", "pareto", "subgroups", "programs", "tool"]
+     "mpi_write_at", "mpi_write_at@root", "mpi-write@others", "OFF@root", "group",
+     "open", "values", "weights", "quantiles", "constant", "pareto", "subgroups", "programs", "tool"]
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ path, from 1 on, and the first session of a file counts from a close with id 0.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..extraction.calls import Bool, Int
-from ..extraction.generic_path import Gwp
+from ..extraction.generic_path import ALL, ROOT, Gwp
 from ..extraction.views import spanned
+from ..marks import split_mark
 from ..operations import by_number, operations
 from .distribution import ONE, TWO, ZERO, Bursts, Distribution, Slack, empirical
+from .makers import Told, mark_text, told
 from .profile import CLASSES, KINDS, NAMES_MAX, FileClass, Profile, SessionKind, Subgroup, View
 
 #: A slack is long from here on, in seconds, where it is also so many times the median.
@@ -30,6 +33,8 @@ BURSTS_MIN = 8
 VIEWS_MAX = 64
 #: Slacks of an operation behind which ranks wait, and others as long: so many times as many at most.
 OTHERS_MAX = 0.1
+#: Bits of the numbers of operations and of kinds with whose they are.
+_BITS = 16
 _ENDS = {"open": "open", "opendir": "open", "mpi_open": "open", "close": "close", "mpi_close": "close"}
 
 
@@ -44,6 +49,8 @@ class Framework:
     file: Int
     #: Number in profile.KINDS.
     kind: Int
+    #: Whose its open is (generic_path.py).
+    who: Int
 
     @property
     def count(self) -> int:
@@ -51,9 +58,20 @@ class Framework:
         return len(self.file)
 
     @property
+    def opening(self) -> Int:
+        """Of each session its kind and whose its open is in one number, by which `opening_text` has a name."""
+        return self.who * len(KINDS) + self.kind
+
+    @property
     def session(self) -> Int:
         """Of each of `rows` its session."""
         return np.repeat(np.arange(self.count), np.diff(self.begins))
+
+
+def opening_text(opening: int) -> str:
+    """A kind of sessions in a profile: `mpi-write`, `posix-read@root`."""
+    who, kind = divmod(opening, len(KINDS))
+    return KINDS[kind] + mark_text(who)
 
 
 def framework_of(gwp: Gwp) -> Framework:
@@ -67,7 +85,8 @@ def framework_of(gwp: Gwp) -> Framework:
     starts = np.repeat(begins[order] - np.append(0, np.cumsum(lengths)[:-1]), lengths)
     rows = rows[np.arange(len(rows)) + starts]
     begins = np.append(0, np.cumsum(lengths))
-    return Framework(rows, begins, gwp.file[rows[begins[:-1]]], _kinds(gwp, rows, begins))
+    opens = rows[begins[:-1]]
+    return Framework(rows, begins, gwp.file[opens], _kinds(gwp, rows, begins), gwp.who[opens])
 
 
 def _kinds(gwp: Gwp, rows: Int, begins: Int) -> Int:
@@ -92,6 +111,8 @@ def _kinds(gwp: Gwp, rows: Int, begins: Int) -> Int:
 
 def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     """The characteristics of a path."""
+    path = told(gwp)
+    gwp = path.gwp
     frame = framework_of(gwp)
     file_class = np.array([CLASSES.index(each.file_class) for each in gwp.files], np.int64)
     children = max(1, gwp.processes - 1)
@@ -103,8 +124,11 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
         duration_s=gwp.duration_ns / 1e9,
         tool=tool,
         application=gwp.application,
-        subgroups=tuple(Subgroup(each.text, len(each.ranks) / children) for each in gwp.groups),
-        classes={name: _class(gwp, frame, file_class, number) for number, name in enumerate(CLASSES)},
+        subgroups=tuple(
+            Subgroup(each.text, len(each.ranks) / children, group)
+            for each, group in itertools.zip_longest(gwp.groups, path.groups or ())
+        ),
+        classes={name: _class(path, frame, file_class, number) for number, name in enumerate(CLASSES)},
     )
 
 
@@ -133,7 +157,8 @@ def session_gaps(gwp: Gwp, frame: Framework, of: Int) -> Int:
     return np.maximum(opens - before, 1)
 
 
-def _class(gwp: Gwp, frame: Framework, file_class: Int, number: int) -> FileClass:
+def _class(path: Told, frame: Framework, file_class: Int, number: int) -> FileClass:
+    gwp = path.gwp
     files = np.flatnonzero(file_class == number)
     if not len(files):
         return FileClass()
@@ -147,14 +172,14 @@ def _class(gwp: Gwp, frame: Framework, file_class: Int, number: int) -> FileClas
         open_times=empirical(times),
         session_gap=empirical(session_gaps(gwp, frame, mine)) if len(mine) else ONE,
         file_size=empirical(_sizes(gwp)[files]),
-        outside=_counts(gwp.op[outside]),
-        outside_slack=_slacks(gwp, outside),
+        outside={act: len(at) for act, at in _groups(path, outside)},
+        outside_slack=_slacks(path, outside),
         names=tuple(names),
         first=first,
         next=following,
         sessions={
-            KINDS[kind]: _session_kind(gwp, frame, mine[frame.kind[mine] == kind])
-            for kind in np.unique(frame.kind[mine]).tolist()
+            opening_text(opening): _session_kind(path, frame, mine[frame.opening[mine] == opening])
+            for opening in np.unique(frame.opening[mine]).tolist()
         },
     )
 
@@ -184,25 +209,20 @@ def _access(frame: Framework, mine: Int) -> tuple[dict[str, int], dict[str, dict
     if not len(mine):
         return {}, {}
     order = mine[np.argsort(frame.file[mine], kind="stable")]
-    kind, same = frame.kind[order], np.append(False, np.diff(frame.file[order]) == 0)
-    first = Counter(KINDS[each] for each in kind[~same].tolist())
+    opening, same = frame.opening[order], np.append(False, np.diff(frame.file[order]) == 0)
+    first = Counter(opening_text(each) for each in opening[~same].tolist())
     pairs = np.flatnonzero(same)
-    number, counts = np.unique(kind[pairs - 1] * len(KINDS) + kind[pairs], return_counts=True)
+    number, counts = np.unique((opening[pairs - 1] << _BITS) + opening[pairs], return_counts=True)
     following: dict[str, dict[str, int]] = {}
     for each, count in zip(number.tolist(), counts.tolist(), strict=True):
-        before, after = divmod(each, len(KINDS))
-        following.setdefault(KINDS[before], {})[KINDS[after]] = count
+        before, after = divmod(each, 1 << _BITS)
+        following.setdefault(opening_text(before), {})[opening_text(after)] = count
     return dict(first), following
 
 
-def _counts(op: Int) -> dict[str, int]:
-    number, counts = np.unique(op, return_counts=True)
-    names = by_number()
-    return {names[each].name: count for each, count in zip(number.tolist(), counts.tolist(), strict=True)}
-
-
-def _session_kind(gwp: Gwp, frame: Framework, of: Int) -> SessionKind:
+def _session_kind(path: Told, frame: Framework, of: Int) -> SessionKind:
     """The characteristics of these sessions, which are of one class and kind."""
+    gwp = path.gwp
     lengths = (frame.begins[1:] - frame.begins[:-1])[of]
     begins = np.append(0, np.cumsum(lengths))
     places = np.arange(begins[-1]) + np.repeat(frame.begins[of] - begins[:-1], lengths)
@@ -213,22 +233,38 @@ def _session_kind(gwp: Gwp, frame: Framework, of: Int) -> SessionKind:
     gaps = np.diff(gwp.ids[rows], prepend=0)[~is_open]
     after = np.flatnonzero(~is_open)
     data = np.flatnonzero(_is_data()[gwp.op[rows]] & (gwp.offset[rows] >= 0))
-    sequential, jumps = _sequential(gwp.offset[rows[data]], gwp.size[rows[data]], session[data])
-    totals = np.bincount(session[data], minlength=len(of))
-    shares = np.bincount(session[data], sequential, len(of))[totals > 0] / totals[totals > 0]
-    shifted = gwp.shift[rows[data]]
+    whose = path.mark[rows[data]]
+    own: dict[str, Distribution] = {}
+    for mark in np.unique(whose[whose != ALL]).tolist():
+        at = data[whose == mark]
+        # SHIFT is nothing to rank 0.
+        of_mark = _places(gwp, rows[at], session[at]).items()
+        own |= {key + mark_text(mark): each for key, each in of_mark if (mark, key) != (ROOT, "SHIFT")}
+    places = _places(gwp, rows[data[whose == ALL]], session[data[whose == ALL]])
     return SessionKind(
         duration=empirical(lengths - 1) if len(of) else TWO,
         request_gap=empirical(gaps) if len(after) else ONE,
-        sequential=empirical(np.round(shares, 6)) if len(shares) else ONE,
-        following=_following(gwp, rows, session, is_open),
-        offset=empirical(gwp.offset[rows[data]][jumps]) if jumps.any() else None,
-        size=_by_operation(gwp, rows[~is_open]),
+        sequential=places.get("SEQ", ONE),
+        following=_following(path, rows, is_open),
+        offset=places.get("OFF"),
+        size=_by_operation(path, rows[~is_open]),
         views=_views(gwp, rows),
-        shift=empirical(shifted) if len(shifted) else ZERO,
-        slack=_slacks(gwp, rows),
+        shift=places.get("SHIFT", ZERO),
+        slack=_slacks(path, rows),
         communicators=_communicators(gwp, rows[is_open]),
+        own=own,
     )
+
+
+def _places(gwp: Gwp, rows: Int, session: Int) -> dict[str, Distribution]:
+    """SEQ, OFF (where any jump) and SHIFT of these data operations, in their sessions."""
+    if not len(rows):
+        return {}
+    sequential, jumps = _sequential(gwp.offset[rows], gwp.size[rows], session)
+    totals = np.bincount(session)
+    shares = np.bincount(session, sequential)[totals > 0] / totals[totals > 0]
+    found = {"SEQ": empirical(np.round(shares, 6)), "SHIFT": empirical(gwp.shift[rows])}
+    return found | ({"OFF": empirical(gwp.offset[rows][jumps])} if jumps.any() else {})
 
 
 def _sequential(offset: Int, size: Int, session: Int) -> tuple[Bool, Bool]:
@@ -241,38 +277,52 @@ def _sequential(offset: Int, size: Int, session: Int) -> tuple[Bool, Bool]:
     return found, ~found
 
 
-def _following(gwp: Gwp, rows: Int, session: Int, is_open: Bool) -> dict[str, dict[str, int]]:
+def _acts(path: Told, rows: Int) -> Int:
+    """Operation and mark in one number, by which `_act_text` has a name."""
+    found: Int = (path.mark[rows] << 8) + path.gwp.op[rows]
+    return found
+
+
+def _act_text(act: int) -> str:
+    return by_number()[act & 255].name + mark_text(act >> 8)
+
+
+def _following(path: Told, rows: Int, is_open: Bool) -> dict[str, dict[str, int]]:
     """RT1: which operation follows which; "" is the open. The close stands in D alone."""
-    op = gwp.op[rows]
-    names = by_number()
-    closes = np.isin(op, [operations()[name].number for name in ("close", "mpi_close")])
+    acts = _acts(path, rows)
+    closes = np.isin(path.gwp.op[rows], [operations()[name].number for name in ("close", "mpi_close")])
     after = np.flatnonzero(~is_open & ~closes)
-    before = np.where(is_open[after - 1], 0, op[after - 1])
-    pairs, counts = np.unique(before * 256 + op[after], return_counts=True)
+    before = np.where(is_open[after - 1], 0, acts[after - 1])
+    pairs, counts = np.unique((before << _BITS) + acts[after], return_counts=True)
     found: dict[str, dict[str, int]] = {}
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        first, then = divmod(pair, 256)
-        found.setdefault(names[first].name if first else "", {})[names[then].name] = count
+        first, then = divmod(pair, 1 << _BITS)
+        found.setdefault(_act_text(first) if first else "", {})[_act_text(then)] = count
     # Sessions without anything between open and close need no word; D tells.
     return found
 
 
-def _groups(gwp: Gwp, rows: Int) -> Iterable[tuple[str, Int]]:
-    """The rows by operation, in their order."""
+def _groups(path: Told, rows: Int) -> Iterable[tuple[str, Int]]:
+    """The rows by operation with its mark, in their order."""
     if not len(rows):
         return
-    names = by_number()
-    order = rows[np.argsort(gwp.op[rows].astype(np.int16), kind="stable")]
-    begins = np.flatnonzero(np.diff(gwp.op[order], prepend=-1))
+    acts = _acts(path, rows).astype(np.uint16)
+    by_act = np.argsort(acts, kind="stable")
+    order, acts = rows[by_act], acts[by_act]
+    begins = np.flatnonzero(np.append(True, acts[1:] != acts[:-1]))
     for begin, end in zip(begins.tolist(), np.append(begins[1:], len(order)).tolist(), strict=True):
-        yield names[int(gwp.op[order[begin]])].name, order[begin:end]
+        yield _act_text(int(acts[begin])), order[begin:end]
 
 
-def _by_operation(gwp: Gwp, rows: Int) -> dict[str, Distribution]:
+def _by_operation(path: Told, rows: Int) -> dict[str, Distribution]:
     """SIZE of the operations that have one."""
     ops = operations()
     sized = {"ftruncate", "fallocate", "mpi_set_size", "mpi_preallocate", "mmap", "lock", "advise"}
-    return {op: empirical(gwp.size[at]) for op, at in _groups(gwp, rows) if ops[op].is_data or op in sized}
+    return {
+        act: empirical(path.gwp.size[at])
+        for act, at in _groups(path, rows)
+        if ops[split_mark(act)[0]].is_data or split_mark(act)[0] in sized
+    }
 
 
 def _views(gwp: Gwp, rows: Int) -> tuple[View, ...]:
@@ -293,12 +343,13 @@ def _communicators(gwp: Gwp, opens: Int) -> dict[str, int]:
     return {gwp.communicators[each].text: count for each, count in pairs}
 
 
-def _slacks(gwp: Gwp, rows: Int) -> dict[str, Slack]:
+def _slacks(path: Told, rows: Int) -> dict[str, Slack]:
     """ST by operation: opens and closes of both interfaces go by these words."""
+    gwp = path.gwp
     found: dict[str, list[Int]] = {}
-    for op, at in _groups(gwp, rows):
-        found.setdefault(_ENDS.get(op, op) if gwp.session[at[0]] >= 0 else op, []).append(at)
-    return {op: slack_of(np.sort(np.concatenate(at)), gwp.slack_ns) for op, at in found.items()}
+    for act, at in _groups(path, rows):
+        found.setdefault(_ENDS.get(act, act) if gwp.session[at[0]] >= 0 else act, []).append(at)
+    return {act: slack_of(np.sort(np.concatenate(at)), gwp.slack_ns) for act, at in found.items()}
 
 
 def slack_of(rows: Int, slack_ns: Int) -> Slack:

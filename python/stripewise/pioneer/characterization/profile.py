@@ -71,6 +71,9 @@ class SessionKind:
     #: Sessions by communicator of the open: world, self, blocks-N (N consecutive ranks), congruent-N (ranks that leave
     #: the same rest divided by N); MPI alone.
     communicators: Counts = field(default_factory=dict)
+    #: SEQ, OFF and SHIFT of operations that not all make, by key with their mark (marks.py): `OFF@root`. What is not
+    #: in it is as without the mark.
+    own: Mapping[str, Distribution] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """As in a profile."""
@@ -86,6 +89,7 @@ class SessionKind:
         if self.views:
             found["VIEW"] = [each.as_json() for each in self.views]
         found["SHIFT"] = self.shift.as_json()
+        found |= {key: each.as_json() for key, each in self.own.items()}
         found["ST"] = {op: each.as_json() for op, each in self.slack.items()}
         if self.communicators:
             found["comm"] = dict(self.communicators)
@@ -104,7 +108,7 @@ class FileClass:
     session_gap: Distribution = ONE
     #: FS: bytes; None: as far as sequential requests come.
     file_size: Distribution | None = None
-    #: RT2: operations outside sessions, and how often.
+    #: RT2: operations outside sessions, and how often. An operation here and everywhere may have a mark (marks.py).
     outside: Counts = field(default_factory=dict)
     #: ST2: their slack by operation, in seconds.
     outside_slack: Mapping[str, Slack] = field(default_factory=dict)
@@ -139,6 +143,14 @@ class Subgroup:
 
     ranks: str
     share: float
+    #: Which ranks the mark of the group means at any number of processes: `span` (two 65,536ths of all) or `congruent`
+    #: (divisor and rest); None: nobody can tell, and no mark names it.
+    group: Mapping[str, list[int]] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As in a profile."""
+        found: dict[str, Any] = {"ranks": self.ranks, "share": self.share}
+        return found if self.group is None else found | {"group": dict(self.group)}
 
 
 @dataclass(frozen=True)
@@ -170,7 +182,7 @@ class Profile:
             "requests": self.requests,
             "duration_s": self.duration_s,
             "anonymous": self.anonymous,
-            "subgroups": [{"ranks": each.ranks, "share": each.share} for each in self.subgroups],
+            "subgroups": [each.as_json() for each in self.subgroups],
             "apart": self.apart,
             "together": dict(self.together),
             "classes": {name: self.classes.get(name, FileClass()).as_json() for name in CLASSES},

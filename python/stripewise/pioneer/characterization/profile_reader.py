@@ -8,9 +8,11 @@ from typing import Any
 
 from ...errors import WorkloadError
 from ...files.fields import Fields, read_json
+from ..marks import split_mark
 from ..operations import inside, operations
 from .distribution import ONE, TWO, ZERO, Distribution, Slack, constant, read_distribution, read_slack
-from .profile import CLASSES, KINDS, NAMES_MAX, VERSION, Counts, FileClass, Profile, SessionKind, Subgroup, View
+from .mark_reader import Marks, marks_of, no_marks, read_subgroup
+from .profile import CLASSES, KINDS, NAMES_MAX, VERSION, Counts, FileClass, Profile, SessionKind, View
 
 _COMMUNICATOR = re.compile("world|self|(blocks|congruent)-[1-9][0-9]{0,6}")
 #: Files of a class, sessions of a file, and processes, at most.
@@ -52,6 +54,8 @@ def profile_of(data: Any, source: Path | str) -> Profile:
     tool = data.get("tool", "")
     if not isinstance(tool, str):
         raise fields.error("tool", f"= {tool!r:.60} is not a string", "write it in quotes")
+    subgroups = tuple(read_subgroup(each, source, at) for at, each in enumerate(fields.tables("subgroups")))
+    marks = marks_of(subgroups)
     profile = Profile(
         processes=fields.integer("processes", 1, PROCESSES_MAX, 1),
         requests=fields.integer("requests", 0, 1 << 62, 0),
@@ -59,10 +63,10 @@ def profile_of(data: Any, source: Path | str) -> Profile:
         tool=tool,
         application=application,
         anonymous=_switch(fields, "anonymous"),
-        subgroups=tuple(_subgroup(each, source, at) for at, each in enumerate(fields.tables("subgroups"))),
+        subgroups=subgroups,
         apart=_switch(fields, "apart"),
         together=_together(fields),
-        classes={name: _class(known, name) if name in known.data else FileClass() for name in CLASSES},
+        classes={name: _class(known, name, marks) if name in known.data else FileClass() for name in CLASSES},
         programs=data.get("programs"),
     )
     if not any(each.files for each in profile.classes.values()) and not profile.programs:
@@ -83,26 +87,25 @@ def _together(fields: Fields) -> dict[str, float]:
     return {op: given.number(op, 0, 1e9) for op in given.data}
 
 
-def _subgroup(data: Any, source: Path | str, at: int) -> Subgroup:
-    fields = Fields(data, source, f"subgroups[{at}].", WorkloadError)
-    fields.only({"ranks", "share"})
-    return Subgroup(fields.text("ranks"), fields.number("share", 0, 1))
-
-
-def _class(classes: Fields, name: str) -> FileClass:
+def _class(classes: Fields, name: str, marks: Marks) -> FileClass:
+    if name == "root":
+        marks = no_marks("files of this class are the root's alone")
     fields = Fields(classes.data[name], classes.source, f"classes.{name}.", WorkloadError)
     fields.only({"OS", "OT", "ISG", "FS", "RT2", "ST2", "names", "AM", "sessions"})
     files = fields.integer("OS", 0, COUNT_MAX)
     given = Fields(fields.table("sessions"), fields.source, f"{fields.where}sessions.", WorkloadError)
-    given.only(set(KINDS))
-    sessions = {kind: _session(given, kind, name) for kind in KINDS if kind in given.data}
-    outside = _counts(fields, "RT2", _outside_ops(), "an operation that stands outside sessions")
+    marks.only(given, set(KINDS))
+    order = sorted(given.data, key=lambda key: KINDS.index(split_mark(key)[0]))
+    sessions = {key: _session(given, key, name, marks) for key in order}
+    outside = _counts(fields, "RT2", _outside_ops(), "an operation that stands outside sessions", marks)
     first, following = _access(fields, tuple(sessions))
     if "OT" in fields.data:
         open_times = read_distribution(fields, "OT", 0, COUNT_MAX)
     else:
         open_times = constant(1 if sessions else 0)
-    if files and not sessions and (open_times.mean() > 0 or not outside):
+    # A file that is only the new name of another has none, and says so.
+    is_without = open_times.mean() == 0 and (outside or "OT" in fields.data)
+    if files and not sessions and not is_without:
         raise fields.error("sessions", "are missing", "describe at least one kind of session, say posix-write")
     return FileClass(
         files=files,
@@ -110,7 +113,7 @@ def _class(classes: Fields, name: str) -> FileClass:
         session_gap=_or_constant(fields, "ISG", ONE, 1),
         file_size=read_distribution(fields, "FS", 0) if "FS" in fields.data else None,
         outside=outside,
-        outside_slack=_slacks(fields, "ST2", _outside_ops()),
+        outside_slack=_slacks(fields, "ST2", _outside_ops(), marks),
         names=_names(fields),
         first=first,
         next=following,
@@ -118,38 +121,60 @@ def _class(classes: Fields, name: str) -> FileClass:
     )
 
 
-def _session(kinds: Fields, kind: str, file_class: str) -> SessionKind:
-    fields = Fields(kinds.data[kind], kinds.source, f"{kinds.where}{kind}.", WorkloadError)
-    fields.only({"D", "IRG", "SEQ", "RT1", "OFF", "SIZE", "VIEW", "SHIFT", "ST", "comm"})
+def _session(kinds: Fields, key: str, file_class: str, marks: Marks) -> SessionKind:
+    fields = Fields(kinds.data[key], kinds.source, f"{kinds.where}{key}.", WorkloadError)
+    kind, mark = split_mark(key)
+    if mark:
+        marks = no_marks("all in these sessions is of those who open them")
+    places = {"SEQ", "OFF", "SHIFT"}
+    own = {each for each in fields.data if "@" in each and marks.name(fields, each) in places}
+    fields.only({"D", "IRG", "RT1", "SIZE", "VIEW", "ST", "comm", *places, *own})
     layer = "mpi" if kind.startswith("mpi") else "posix"
     allowed = _allowed(kind)
-    following = _following(fields, allowed)
+    following = _following(fields, allowed, marks)
     if not following and "RT1" not in fields.data:
         usual = _USUAL[kind]
         following = {"": {usual: 1}, usual: {usual: 1}}
     used = {op for after in following.values() for op in after}
-    size = _by_operation(fields, "SIZE", allowed, 0)
+    size = _by_operation(fields, "SIZE", allowed, marks)
     for op in sorted(used - set(size)):
-        if operations()[op].is_data or op in _SIZED:
+        name = split_mark(op)[0]
+        if name in size:
+            size[op] = size[name]
+        elif operations()[name].is_data or name in _SIZED:
             raise fields.error(f"SIZE.{op}", "is missing", f'add its bytes, e.g. "SIZE": {{"{op}": 1048576}}')
     communicators: Counts = {}
     if layer == "mpi":
         communicators = _communicators(fields)
-        communicators = communicators or {"world" if file_class == "shared" else "self": 1}
+        if mark and set(communicators) - {"self"}:
+            raise fields.error(
+                "comm", "names ranks that do not open the file", "remove it: each of them opens by itself"
+            )
+        communicators = communicators or {"world" if file_class == "shared" and not mark else "self": 1}
     elif "comm" in fields.data:
         raise fields.error("comm", "stands in a kind without MPI", "remove it")
     return SessionKind(
         duration=_or_constant(fields, "D", TWO, 1),
         request_gap=_or_constant(fields, "IRG", ONE, 1),
-        sequential=read_distribution(fields, "SEQ", 0, 1) if "SEQ" in fields.data else ONE,
+        sequential=_place(fields, "SEQ") or ONE,
         following=following,
-        offset=read_distribution(fields, "OFF", 0) if "OFF" in fields.data else None,
+        offset=_place(fields, "OFF"),
         size=size,
         views=_views(fields, layer),
-        shift=read_distribution(fields, "SHIFT", -(2.0**62), 2.0**62) if "SHIFT" in fields.data else ZERO,
-        slack=_slacks(fields, "ST", {*allowed, "open", "close"}),
+        shift=_place(fields, "SHIFT") or ZERO,
+        slack=_slacks(fields, "ST", {*allowed, "open", "close"}, marks),
         communicators=communicators,
+        own={each: read for each in sorted(own) if (read := _place(fields, each)) is not None},
     )
+
+
+#: Characteristics of places: their least and greatest values.
+_BOUNDS = {"SEQ": (0.0, 1.0), "OFF": (0.0, 2.0**62), "SHIFT": (-(2.0**62), 2.0**62)}
+
+
+def _place(fields: Fields, key: str) -> Distribution | None:
+    """SEQ, OFF or SHIFT, of whomever the mark names; None where the key is missing."""
+    return read_distribution(fields, key, *_BOUNDS[split_mark(key)[0]]) if key in fields.data else None
 
 
 def _views(fields: Fields, layer: str) -> tuple[View, ...]:
@@ -174,7 +199,7 @@ def _communicators(fields: Fields) -> dict[str, float]:
     for name in inner.data:
         if not (isinstance(name, str) and _COMMUNICATOR.fullmatch(name)):
             raise inner.error(str(name), "is no communicator", "use world, self, blocks-N or congruent-N")
-    return _counts(fields, "comm", set(inner.data), "a communicator")
+    return _counts(fields, "comm", set(inner.data), "a communicator", no_marks("a communicator has none"))
 
 
 def _or_constant(fields: Fields, key: str, default: Distribution, low: int) -> Distribution:
@@ -195,37 +220,37 @@ def _allowed(kind: str) -> set[str]:
     return {op for op in found if banned is None or not (operations()[op].is_data and banned in op)}
 
 
-def _counts(fields: Fields, key: str, known: set[str], what: str) -> dict[str, float]:
+def _counts(fields: Fields, key: str, known: set[str], what: str, marks: Marks) -> dict[str, float]:
     inner = Fields(fields.table(key), fields.source, f"{fields.where}{key}.", WorkloadError)
     for name in inner.data:
-        if name not in known:
+        if name not in known and marks.name(inner, str(name)) not in known:
             raise inner.error(str(name), f"is not {what}", f"use one of {', '.join(sorted(known))}")
     counts = {name: inner.number(name, 0, 1e18) for name in inner.data}
     return {name: int(count) if count.is_integer() else count for name, count in counts.items() if count > 0}
 
 
-def _following(fields: Fields, allowed: set[str]) -> dict[str, dict[str, float]]:
+def _following(fields: Fields, allowed: set[str], marks: Marks) -> dict[str, dict[str, float]]:
     """RT1; operations that nothing leads to, or that lead to nothing, are refused: a walk would end there."""
     table = Fields(fields.table("RT1"), fields.source, f"{fields.where}RT1.", WorkloadError)
     what = "an operation of this kind of session"
     for op in table.data:
-        if op != "" and op not in allowed:
+        if op != "" and marks.name(table, str(op)) not in allowed:
             raise table.error(str(op), f"is not {what}", f"use one of {', '.join(sorted(allowed))}")
-    found = {op: _counts(table, op, allowed, what) for op in table.data}
+    found = {op: _counts(table, op, allowed, what, marks) for op in table.data}
     if found and not found.get(""):
         raise fields.error("RT1", 'does not say what comes after the open (key "")', 'add e.g. "": {"write0": 1}')
     return {op: after for op, after in found.items() if after}
 
 
-def _by_operation(fields: Fields, key: str, known: set[str], low: float) -> dict[str, Distribution]:
+def _by_operation(fields: Fields, key: str, known: set[str], marks: Marks) -> dict[str, Distribution]:
     inner = Fields(fields.table(key), fields.source, f"{fields.where}{key}.", WorkloadError)
-    inner.only(known)
-    return {op: read_distribution(inner, op, low) for op in inner.data}
+    marks.only(inner, known)
+    return {op: read_distribution(inner, op, 0) for op in inner.data}
 
 
-def _slacks(fields: Fields, key: str, known: set[str]) -> dict[str, Slack]:
+def _slacks(fields: Fields, key: str, known: set[str], marks: Marks) -> dict[str, Slack]:
     inner = Fields(fields.table(key), fields.source, f"{fields.where}{key}.", WorkloadError)
-    inner.only(known)
+    marks.only(inner, known)
     return {op: read_slack(inner, op) for op in inner.data}
 
 
@@ -233,12 +258,13 @@ def _access(fields: Fields, kinds: tuple[str, ...]) -> tuple[dict[str, float], d
     inner = Fields(fields.table("AM"), fields.source, f"{fields.where}AM.", WorkloadError)
     inner.only({"first", "next"})
     what = "a kind of session that this class describes"
-    first = _counts(inner, "first", set(kinds), what) or dict.fromkeys(kinds, 1.0)
+    unmarked = no_marks("this class describes no such kind of session")
+    first = _counts(inner, "first", set(kinds), what, unmarked) or dict.fromkeys(kinds, 1.0)
     table = Fields(inner.table("next"), fields.source, f"{inner.where}next.", WorkloadError)
     for kind in table.data:
         if kind not in kinds:
             raise table.error(str(kind), f"is not {what}", f"use one of {', '.join(kinds) or 'those in sessions'}")
-    following = {kind: _counts(table, kind, set(kinds), what) for kind in table.data}
+    following = {kind: _counts(table, kind, set(kinds), what, unmarked) for kind in table.data}
     return first, {kind: following.get(kind) or dict(first) for kind in kinds}
 
 

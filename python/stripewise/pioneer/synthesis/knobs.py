@@ -2,9 +2,9 @@
 
 `--scale requests=4` makes sessions longer (D less its close, four times), `files` multiplies the files of the shared
 and private classes and their operations outside sessions (OS, RT2), `sessions` the sessions of a file (OT), `slack` all
-slack (ST, ST2, and limits in `together`). `--fs 10x` makes files larger: FS, OFF and SHIFT. `--set KEY=VALUE` sets one
-characteristic, or multiplies it: KEY is a name of table 2.4, then perhaps a class, a kind of session and an operation,
-with dots between.
+slack (ST, ST2, and limits in `together`). `--fs 10x` makes files larger: FS, OFF and SHIFT. `--set KEY=VALUE` sets
+one characteristic, or multiplies it: KEY is a name of table 2.4, then perhaps a class, a kind of session and an
+operation, with dots between. A name without a mark means it whoever makes it (marks.py), one with a mark that alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ...errors import UsageError
 from ...units import parse_size
 from ..characterization.distribution import Law
 from ..characterization.profile import CLASSES, KINDS
+from ..marks import is_named
 from ..operations import operations
 
 #: Factors and values are below this.
@@ -77,11 +78,12 @@ def _scale(profile: Json, text: str) -> None:
 
 def _set(profile: Json, text: str) -> None:
     path, equals, amount = text.partition("=")
-    key, *where = path.split(".")
+    named, *where = path.split(".")
+    key = named.partition("@")[0]
     if not equals or key not in (*OF_CLASS, *OF_KIND):
         known = ", ".join((*OF_CLASS, *OF_KIND))
         raise UsageError(f"--set: '{text}' names no characteristic; give one of {known}, e.g. SIZE.shared=*2")
-    changed = _apply(profile, key, tuple(where), _change(key, amount, text), text)
+    changed = _apply(profile, named, tuple(where), _change(key, amount, text), text)
     if not changed:
         raise UsageError(f"--set: '{text}' changes nothing, for the profile has no such {key}; {_there(profile, key)}")
 
@@ -118,12 +120,13 @@ def _factor(amount: str, flag: str, text: str) -> float:
     return factor
 
 
-def _apply(profile: Json, key: str, where: tuple[str, ...], change: Callable[[Any], Any], text: str = "") -> int:
+def _apply(profile: Json, named: str, where: tuple[str, ...], change: Callable[[Any], Any], text: str = "") -> int:
     """Changes the characteristic wherever it stands below `where`; how many there were."""
+    key = named.partition("@")[0]
     wanted = list(where)
     file_class = wanted.pop(0) if wanted and wanted[0] in CLASSES else None
-    kind = wanted.pop(0) if wanted and wanted[0] in KINDS and key in OF_KIND else None
-    op = wanted.pop(0) if wanted and key in BY_OPERATION and wanted[0] in operations() else None
+    kind = wanted.pop(0) if wanted and wanted[0].partition("@")[0] in KINDS and key in OF_KIND else None
+    op = wanted.pop(0) if wanted and key in BY_OPERATION and wanted[0].partition("@")[0] in operations() else None
     if wanted:
         raise UsageError(
             f"--set: '{text}' has '{wanted[0]}', which is no class, kind of session or operation of {key}; "
@@ -131,16 +134,14 @@ def _apply(profile: Json, key: str, where: tuple[str, ...], change: Callable[[An
         )
     changed = 0
     for name, holder in _holders(profile, key, file_class, kind):
-        if key not in holder:
-            continue
-        if key in BY_OPERATION:
-            for each in holder[key]:
-                if op in (None, each):
-                    holder[key][each] = change(holder[key][each])
+        for each in [each for each in holder if is_named(named, each)]:
+            if key in BY_OPERATION:
+                for one in [one for one in holder[each] if is_named(op, one)]:
+                    holder[each][one] = change(holder[each][one])
                     changed += 1
-        else:
-            holder[key] = _within(key, change(holder[key]), text or name)
-            changed += 1
+            else:
+                holder[each] = _within(key, change(holder[each]), text or name)
+                changed += 1
     return changed
 
 
@@ -153,16 +154,16 @@ def _holders(profile: Json, key: str, file_class: str | None, kind: str | None) 
             yield name, of
             continue
         for each, session in of["sessions"].items():
-            if kind in (None, each):
+            if is_named(kind, each):
                 yield f"{name}.{each}", session
 
 
 def _there(profile: Json, key: str) -> str:
     found = []
     for name, holder in _holders(profile, key, None, None):
-        if key in holder:
-            inner = [f".{op}" for op in holder[key]] if key in BY_OPERATION else [""]
-            found += [f"{key}.{name}{each}" for each in inner]
+        for each in [each for each in holder if is_named(key, each)]:
+            inner = [f".{op}" for op in holder[each]] if key in BY_OPERATION else [""]
+            found += [f"{each}.{name}{op}" for op in inner]
     return (
         f"there is {', '.join(found[:12])}{', ...' if len(found) > 12 else ''}" if found else f"it has no {key} at all"
     )

@@ -33,7 +33,8 @@ def uncovered_of(data: Mapping[str, Any], source: str) -> tuple[int, dict[str, A
     fields = Fields(given, source, "programs.uncovered.", WorkloadError)
     fields.only({"requests", "classes"})
     requests = fields.integer("requests", 0, _REQUESTS_MAX)
-    part = {"version": 1, "processes": data["processes"], "apart": data["apart"], "classes": fields.table("classes")}
+    kept = {key: data[key] for key in ("processes", "apart", "together", "subgroups")}
+    part = {"version": 1, **kept, "classes": fields.table("classes")}
     return requests, profile_of(part, f"{source}: programs.uncovered").as_json()
 
 
