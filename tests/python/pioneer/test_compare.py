@@ -196,6 +196,13 @@ def test_an_operation_of_one_run_alone_differs_wholly(tmp_path):
     assert (found.largest.operation, found.largest.difference) == ("stat", 1.0)
 
 
+def test_more_bytes_than_any_run_moves_are_refused(tmp_path):
+    each = {"op": "read", "layer": "posix", "file": "/d/f", "process": 0, "done": 1 << 62}
+    rows = [each | {"start_ns": at, "end_ns": at} for at in (0, 1)]
+    with pytest.raises(WorkloadError, match=r"a: .*more than 2\^62 bytes"):
+        read_operations(trace(tmp_path / "a", rows))
+
+
 NUMBERS = st.one_of(st.integers(-3, 10**9), st.integers(-(2**63), 2**63 - 1))
 RECORDS = st.fixed_dictionaries(
     {

@@ -118,7 +118,7 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     children = max(1, gwp.processes - 1)
     return Profile(
         apart=gwp.apart,
-        together=_together(gwp),
+        together=_together(path),
         processes=gwp.processes,
         requests=len(gwp),
         duration_s=gwp.duration_ns / 1e9,
@@ -132,12 +132,12 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     )
 
 
-def _together(gwp: Gwp) -> dict[str, float]:
+def _together(path: Told) -> dict[str, float]:
     """By operation the slack, in seconds, from which on all ranks wait for each other before it: the least that takes
     in few others and most of those; without an operation that no slack tells apart.
     """
-    found = {}
-    for op, rows in _groups(gwp, np.flatnonzero(np.isin(gwp.op, gwp.op[gwp.is_together]))):
+    gwp, found = path.gwp, {}
+    for op, rows in _groups(path, np.flatnonzero(np.isin(gwp.op, gwp.op[gwp.is_together]))):
         waits, others = (np.sort(gwp.slack_ns[rows[each]]) for each in (gwp.is_together[rows], ~gwp.is_together[rows]))
         for at, limit in enumerate(waits[: len(waits) // 2 + 1].tolist()):
             if len(others) - np.searchsorted(others, limit) <= OTHERS_MAX * (len(waits) - at):

@@ -16,10 +16,6 @@ from ..operations import by_number
 
 #: Spans of ranks are told in so many parts of all (docs/formats.md, Workload path).
 PARTS = 1 << 16
-_COLUMNS = (
-    "op", "file", "who", "offset", "size", "shift", "start_ns", "end_ns", "slack_ns", "comm", "collective", "session",
-    "piece", "distance", "pieces", "tile", "other",
-)  # fmt: skip
 Groups = list[dict[str, list[int]]]
 
 
@@ -55,14 +51,17 @@ def groups_of(groups: Sequence[Sequence[int]], processes: int) -> Groups | None:
     return [{"congruent": [step, each[0] % step]} for each in groups]
 
 
+def told_groups(gwp: Gwp) -> Groups | None:
+    """The groups of a path for any number of processes: none where all children do alike, None as of `groups_of`."""
+    return groups_of([each.ranks for each in gwp.groups], gwp.processes) if len(gwp.groups) > 1 else []
+
+
 def told(gwp: Gwp) -> Told:
     """The path as a profile tells it. Of groups that cannot be described the largest stands for all children."""
-    groups: Groups | None = []
-    if len(gwp.groups) > 1:
-        groups = groups_of([each.ranks for each in gwp.groups], gwp.processes)
+    groups = told_groups(gwp)
     if groups is None:
         largest = FIRST_GROUP + max(range(len(gwp.groups)), key=lambda at: len(gwp.groups[at].ranks))
-        gwp = _only(gwp, (gwp.who < FIRST_GROUP) | (gwp.who == largest))
+        gwp = gwp.take((gwp.who < FIRST_GROUP) | (gwp.who == largest))
         gwp = replace(gwp, who=np.where(gwp.who == largest, CHILDREN, gwp.who))
     is_root = np.array([each.file_class == "root" for each in gwp.files], np.bool_)
     gwp = replace(gwp, who=np.where(is_root[gwp.file], ALL, gwp.who))
@@ -78,10 +77,6 @@ def told(gwp: Gwp) -> Told:
     collective = np.zeros(256, np.bool_)
     collective[[number for number, each in by_number().items() if each.collective]] = True
     return Told(gwp, np.where(collective[gwp.op] & (gwp.session >= 0), ALL, mark), groups)
-
-
-def _only(gwp: Gwp, keep: np.ndarray) -> Gwp:
-    return replace(gwp, **{name: getattr(gwp, name)[keep] for name in _COLUMNS})
 
 
 def _opened(gwp: Gwp) -> Int:
@@ -102,4 +97,4 @@ def _together(gwp: Gwp) -> Gwp:
     several = (gwp.session >= 0) & (opened != ALL) & ~alone[gwp.comm]
     of = np.isin(gwp.session, np.unique(gwp.session[several]))
     gwp = replace(gwp, who=np.where(of & (gwp.who == opened), ALL, gwp.who))
-    return _only(gwp, ~of | (gwp.who == ALL))
+    return gwp.take(~of | (gwp.who == ALL))

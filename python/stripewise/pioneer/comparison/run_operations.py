@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import NoRequestsError
+from ...errors import NoRequestsError, WorkloadError
 from ...workload.counted import Choice, Rule
 from ...workload.requests import reasons_of
 from ...workload.trace import UNKNOWN_END, RunEnd, read_meta, run_end
@@ -22,6 +22,8 @@ from ..operations import Operation, by_number
 
 Numbers = NDArray[np.int64]
 _PATHS = Rule("*.swp", False)
+#: All requests' bytes together: sums of them fit into 64 bits.
+BYTES_MAX = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class RunOperations:
 def read_operations(trace: Path, choice: Choice | None = None) -> RunOperations:
     """The operations of a trace on files that count, by `choice` or by the usual rules.
 
-    Raises WorkloadError naming the file that cannot be read, NoRequestsError where no operation is left.
+    Raises WorkloadError naming the file that cannot be read or is no run's, NoRequestsError where no operation is left.
     """
     given = choice or Choice()
     rules = Choice(given.only, (*given.rules, _PATHS), given.own, given.all_files, given.least_bytes)
@@ -69,6 +71,9 @@ def read_operations(trace: Path, choice: Choice | None = None) -> RunOperations:
     start, end = _joined(each, "start_ns"), _joined(each, "end_ns")
     order = np.argsort(start, kind="stable")
     start, end = start[order] - start[order[0]], end[order] - start[order[0]]
+    moved = np.where(data, np.maximum(_joined(each, "size"), 0), 0)[order]
+    if moved.sum(dtype=np.float64) > BYTES_MAX:
+        raise WorkloadError(f"{trace}: its requests move more than 2^62 bytes, as no run does; is the file damaged?")
     meta = read_meta(trace)
     return RunOperations(
         source=str(trace),
@@ -78,7 +83,7 @@ def read_operations(trace: Path, choice: Choice | None = None) -> RunOperations:
         rank=np.concatenate([np.full(len(records), records.rank, dtype=np.int64) for records in each])[order],
         start_ns=start,
         end_ns=np.maximum(end, start),
-        bytes=np.where(data, np.maximum(_joined(each, "size"), 0), 0)[order],
+        bytes=moved,
         data=data[order],
         write=np.array([_is_write(kind) for kind in kinds])[name][order],
         partial=reasons_of(meta),

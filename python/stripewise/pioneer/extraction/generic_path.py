@@ -13,6 +13,11 @@ from .subgroups import Subgroup
 ALL, ROOT, CHILDREN, FIRST_GROUP = 0, 1, 2, 16
 #: Kinds of communicators in a path (crates/workpath/src/tables.rs).
 WORLD, SELF, BLOCKS, CONGRUENT = "world", "self", "blocks", "congruent"
+#: The columns that every path has.
+_COLUMNS = (
+    "op", "file", "who", "offset", "size", "shift", "start_ns", "end_ns", "slack_ns", "comm", "collective", "session",
+    "piece", "distance", "pieces", "tile", "other",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,12 @@ class Gwp:
         """Global sequence ids: 1, 2, 3, ... (thesis, figure 2.5)."""
         return np.arange(1, len(self.op) + 1) if self.whole_ids is None else self.whole_ids
 
+    def take(self, rows: Int | Bool) -> Gwp:
+        """These rows alone, with all files."""
+        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        maybe = {name: getattr(self, name) for name in ("together", "whole_ids")}
+        return replace(self, **columns, **{name: each[rows] for name, each in maybe.items() if each is not None})
+
     def part(self, kept: Bool) -> Gwp:
         """The requests of some files alone (`kept`, by number of the file), with the ids that they have here.
 
@@ -121,18 +132,11 @@ class Gwp:
         """
         rows = np.flatnonzero(kept[self.file])
         number = np.append(np.cumsum(kept) - 1, -1)
-        columns = {
-            name: getattr(self, name)[rows]
-            for name in ("op", "who", "offset", "size", "shift", "start_ns", "end_ns", "slack_ns", "comm", "collective",
-                         "session", "piece", "distance", "pieces", "tile")
-        }  # fmt: skip
         return replace(
-            self,
-            **columns,
+            self.take(rows),
             file=number[self.file[rows]],
             other=number[self.other[rows]],
             files=tuple(each for each, is_kept in zip(self.files, kept.tolist(), strict=True) if is_kept),
-            together=None if self.together is None else self.together[rows],
             whole_ids=self.ids[rows],
         )
 

@@ -24,6 +24,7 @@ from ...pattern.scaling import formulas
 from ...pattern.tree import Tree, tree_of
 from .. import path as paths
 from ..characterization.distribution import empirical
+from ..characterization.makers import told_groups
 from ..extraction.generic_path import ALL, CHILDREN, FIRST_GROUP, ROOT, Gwp
 from ..extraction.pauses import LONG_NS
 from ..operations import by_number
@@ -31,8 +32,6 @@ from .likeness import reference_of
 from .program import NODES_MAX, write_program
 
 _WHO = {ALL: "all", ROOT: "root", CHILDREN: "all but root"}
-#: Groups of a path say their ranks in such parts of all.
-_PARTS = 1 << 16
 #: A pause is so many times as long as the median of a loop's slack, and at least so long.
 PAUSE_TIMES = 5
 PAUSE_NS = 100_000
@@ -133,7 +132,7 @@ class _Folded:
         return {
             "files": files,
             "comms": comms or ["world"],
-            "groups": [_group(each.ranks, gwp.processes) for each in gwp.groups] if len(gwp.groups) > 1 else [],
+            "groups": told_groups(gwp) or [],
             "views": [dict(zip(keys, self._grown(view), strict=True)) for view in self.views],
             "slack": list(self.slack),
         }
@@ -177,19 +176,6 @@ def _first_ops(gwp: Gwp) -> dict[int, int]:
     return found
 
 
-def _group(ranks: Sequence[int], processes: int) -> dict[str, list[int]]:
-    low, high = min(ranks), max(ranks)
-    if len(ranks) == high - low + 1:
-        return {"span": [low * _PARTS // processes, (high + 1) * _PARTS // processes]}
-    return {"congruent": [ranks[1] - ranks[0], ranks[0] % (ranks[1] - ranks[0])]}
-
-
-def _is_group(ranks: Sequence[int], processes: int) -> bool:
-    low = min(ranks)
-    step = ranks[1] - ranks[0] if len(ranks) > 1 else 1
-    return step == 1 or list(ranks) == [rank for rank in range(1, processes) if rank % step == low % step]
-
-
 def folds(gwp: Gwp) -> bool:
     """Whether the path is regular enough for patterns."""
     return _folded(gwp) is not None
@@ -197,7 +183,7 @@ def folds(gwp: Gwp) -> bool:
 
 def _folded(gwp: Gwp) -> _Folded | None:
     """The path as loops; None where it is too irregular for that, or its groups are."""
-    if not len(gwp) or (len(gwp.groups) > 1 and not all(_is_group(each.ranks, gwp.processes) for each in gwp.groups)):
+    if not len(gwp) or told_groups(gwp) is None:
         return None
     view_of, views = _views(gwp)
     columns, code = _coded(gwp, view_of)
