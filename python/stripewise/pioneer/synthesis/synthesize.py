@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from .knobs import turned
 from .likeness import Likeness, expected, floor_of
 from .mixture import has_uncovered, uncovered_of, write_mixture
 from .program import has_program, write_program
+from .unfinished import beside
 
 STATISTICS, SYMBOLIC, MIXTURE = "statistics", "symbolic", "mixture"
 WAYS = (STATISTICS, SYMBOLIC, MIXTURE)
@@ -137,7 +137,7 @@ def synthesize(
         made: dict[str, Path] = {}
         of_patterns = {SYMBOLIC: FILES_SAID_MAX}
         for way in tries:
-            part = held.enter_context(_beside(out))
+            part = held.enter_context(beside(out))
             if way == STATISTICS:
                 with naming(source):
                     native.call("pioneer_synthesize", json.dumps(changed), processes, seed, part)
@@ -146,7 +146,7 @@ def synthesize(
                 _check_offsets(part, processes, source)
             if way == MIXTURE:
                 requests, uncovered = uncovered_of(data, source)
-                woven = held.enter_context(_beside(out))
+                woven = held.enter_context(beside(out))
                 uncovered = at_processes(uncovered, processes)
                 of_patterns[way] = write_mixture(part, uncovered, requests, processes, seed, woven, source)
                 part = woven
@@ -214,20 +214,6 @@ def _better(judged: Mapping[str, Likeness | None]) -> str:
         if here is not None and there is not None and there.sum < here.sum - TIE:
             first = other
     return first
-
-
-@contextlib.contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """A name beside `out` that nobody guesses; nothing is left there. Raises WorkloadError where none can be made."""
-    part = out.with_name(f".{out.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        part.open("xb").close()
-    except OSError as error:
-        raise WorkloadError(f"{out}: cannot be written ({error.strerror}); give another name") from error
-    try:
-        yield part
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def at_processes(data: Mapping[str, Any], processes: int) -> dict[str, Any]:
