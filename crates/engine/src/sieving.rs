@@ -74,8 +74,8 @@ impl Sieving {
 /// By so much joined writes have to be cheaper: what an exchange takes is a guess.
 const JOINED_CLEARLY: f64 = 2.0;
 
-/// What writes behind a view with gaps take that each process makes piece by piece, over what they take that are joined: all bytes of all processes in one piece,
-/// after an exchange of `exchange_ns`. None: that is no gain, or not a clear one.
+/// What writes behind a view with gaps take that each process makes piece by piece, over what they take that are joined: all bytes of all processes in one
+/// piece, after an exchange of `exchange_ns`. None: that is no gain, or not a clear one.
 pub fn gain_of_joining(pieces: Pieces, request_bytes: u64, processes: u32, servers: &Servers, exchange_ns: u64) -> Option<f64> {
     let (bytes, request) = (pieces.bytes.max(1), request_bytes.max(1));
     let apart_ns = servers.time_ns(processes, request.div_ceil(bytes), bytes.min(request));

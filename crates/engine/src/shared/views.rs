@@ -44,7 +44,8 @@ impl Agreed {
     pub const UNKNOWN: Self = Self { are_alike: false, unsieved: None, hinted: Hinted { any: true, reads: false } };
 }
 
-/// Number, processes with gaps, those without, those with gaps who would have reads unsieved; hints of any; whether somebody has found it incomplete, which is final.
+/// Number, processes with gaps, those without, those with gaps who would have reads unsieved; hints of any; whether somebody has found it incomplete, which
+/// is final.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word {
     number: u32,
