@@ -174,6 +174,10 @@ def test_a_relative_name_is_seen_from_the_directory_of_the_run(tmp_path):
         ([], 100, 400, (100, 400, 1, 400)),
         ([], 100, 100, (0, 0, 0, 0)),
         ([(0, 10, 1, 0, False), (100, 30, 1, 0, False), (180, 20, 1, 0, False)], 60, 0, (20, 90, 1, 90)),
+        # As BTIO's planes: rows at one distance, the next plane a row further on; all ranks' pieces must stay apart.
+        ([(0, 16, 8, 64, False), (528, 16, 8, 64, False), (1056, 16, 8, 64, False)], 384, 0, (16, 64, 1, 64)),
+        ([(0, 16, 1, 64, False), (40, 16, 1, 64, False), (140, 16, 1, 64, False)], 48, 0, (16, 70, 1, 70)),
+        ([(0, 16, 3, 64, False), (192, 40, 3, 64, False)], 168, 0, (28, 66, 1, 66)),
     ],
 )
 def test_a_view_is_told_from_the_ranges_of_the_calls_behind_it(ranges, size, step, view):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +23,8 @@ def views_of(records: Records, calls: Calls, row: Int, view_op: int) -> Int:
     that it shows. `row` is the call of each record (-1: made).
 
     A view is told from the first two calls behind it: their ranges, and how far the second begins behind the first.
-    What is not regular becomes pieces of the mean length at the mean distance.
+    What is not regular becomes pieces of the mean length at the mean distance; pieces of one length, more than half of
+    which are equally far from the one before (diagonal multipartitioning is so), keep that distance.
     """
     found = np.broadcast_to(np.array(NO_VIEW, np.int64), (len(records), 4))
     views = np.flatnonzero(records.op == view_op)
@@ -90,12 +93,26 @@ def view_from(ranges: list[tuple[int, int, int, int, bool]], size: int, step: in
         if tile < (times - 1) * distance + piece or tile == times * distance:
             return piece, distance, 1, distance
         return piece, distance, times, tile
-    count = sum(each[2] for each in ranges if not each[4])
-    reach = max(each[0] + (each[2] - 1) * each[3] + each[1] for each in ranges if not each[4]) - ranges[0][0]
-    moved = sum(each[1] * each[2] for each in ranges if not each[4])
+    alone = [each for each in ranges if not each[4]]
+    count = sum(each[2] for each in alone)
+    reach = max(each[0] + (each[2] - 1) * each[3] + each[1] for each in alone) - ranges[0][0]
+    moved = sum(each[1] * each[2] for each in alone)
     piece = max(1, moved // max(1, count))
-    distance = max(piece, (reach - piece) // max(1, count - 1))
+    distance = max(piece, _usual_distance(alone) or (reach - piece) // max(1, count - 1))
     return piece, distance, 1, distance
+
+
+def _usual_distance(ranges: list[tuple[int, int, int, int, bool]]) -> int:
+    """How far more than half of the pieces are from the one before; 0 where they are of unlike lengths, or no distance
+    is so frequent."""
+    found: Counter[int] = Counter()
+    for each in ranges:
+        found[each[3]] += each[2] - 1
+    for one, other in pairwise(ranges):
+        found[other[0] - one[0] - (one[2] - 1) * one[3]] += 1
+    (distance, times), *_ = found.most_common(1)
+    is_usual = len({each[1] for each in ranges}) == 1 and 2 * times > found.total()
+    return distance if is_usual else 0
 
 
 class _Extents:
