@@ -54,6 +54,8 @@ ASIDE = {
     "emulated_runs",
     "made_again",
     "requests_per_process",
+    "known",
+    "planned",
 }
 #: Keys of the axis, or of what else came out, that are no bandwidths.
 SHARES = {"ssd_share", "factor", "gain", "moved_share_of_file", "hservers_over_sservers", "imbalance"}
@@ -104,6 +106,7 @@ def columns_of(rows: Sequence[Row], label: str = "simulated") -> list[tuple[str,
     made += half_columns(rows)
     made += _nested(rows, "lead", "lead, {}, simulated", "{:.2f}".format)
     made += _nested(rows, "measured", "{}, measured", _figure)
+    made += _nested(rows, "of_simulation", "{}, simulated", _figure)
     made += _nested(rows, "predicted", "{}, by the equations", _figure)
     made += _nested(rows, "war", "{}, WAR, simulated", _figure)
     made += _nested(rows, "published", "{}, published", _figure)

@@ -9,7 +9,6 @@ be nearer than that.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -24,9 +23,10 @@ HOME = Path(__file__).resolve().parent
 sys.path[:0] = [str(HOME.parent), str(HOME.parent.parent / "tools")]
 
 import numpy as np
-from emulated_bench import MPIEXEC, ROOT, STRIPEWISE, run
+from emulated_bench import MPIEXEC, STRIPEWISE, run
 
 from common import finish, progress, write_result
+from likeness_programs import PROGRAMS, check_said, command_of
 from stripewise.errors import StripewiseError
 from stripewise.pioneer.comparison.compare import PARTS, Binned, Compared, compare_traces
 from stripewise.pioneer.comparison.timeline import Timeline
@@ -39,7 +39,6 @@ PUBLISHED: Mapping[str, tuple[str, tuple[float, float, float]]] = {
     "mpiiotest": ("MPI-IO Test", (0.062, 0.070, 0.069)),
     "particles": ("iPic3D", (0.118, 0.152, 0.416)),
 }
-PROGRAMS = ("ior", "mpiiotest", "btio", "particles", "metadata")
 METRICS = ("throughput", "ratio", "arrival")
 FLOOR, WAYS = "original again", ("statistics", "symbolic")
 COLOURS = {"original": "#0072B2", FLOOR: "#7f7f7f", "statistics": "#D55E00", "symbolic": "#009E73"}
@@ -89,24 +88,11 @@ class Laboratory:
         #: Files of the program alone: no settings of the interpreter, and not the directory, which the player looks at.
         self.files = f"{base}/files*/*"
 
-    def command(self, program: str) -> list[object]:
-        """How a program is started, compiled before its first run."""
-        source = HOME / "programs" / f"{program}.c"
-        if not source.exists():
-            return [sys.executable, source.with_suffix(".py")]
-        binary = self.base / program
-        if not binary.exists():
-            words = ["-O2", "-std=c11", "-Wall", "-Wextra", "-o", binary, source, source.with_name("common.c")]
-            run(ROOT / ".venv/bin/mpicc", *words)
-        return [binary]
-
     def original(self, program: str, processes: int) -> Path:
         """The collected trace of one run of a program, whose bytes were all verified."""
         place, trace = self._places()
-        job = [MPIEXEC, "-n", processes, *self.command(program), place, *self.options]
-        said = json.loads(run(STRIPEWISE, "run", "--trace", trace, "--", *job).splitlines()[-1])
-        if said["errors"] or not said["verified_bytes"]:
-            raise StripewiseError(f"{program}: {said['errors']} wrong bytes of {said['verified_bytes']}")
+        job = [MPIEXEC, "-n", processes, *command_of(program, self.base), place, *self.options]
+        check_said(program, run(STRIPEWISE, "run", "--trace", trace, "--", *job))
         return self._collected(place, trace)
 
     def profile(self, program: str) -> Path:

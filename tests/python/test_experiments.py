@@ -76,7 +76,7 @@ def test_every_experiment_has_its_page_its_result_and_its_picture():
         assert (home / "README.md").is_file() and (home / "result.svg").is_file(), home.name
         result = json.loads((home / "result.json").read_text())
         # What things cost, and how MPI-IO is carried out, is measured.
-        is_measured = home.name.endswith("-overhead") or home.name in ("engine-modes", "pioneer-likeness")
+        is_measured = home.name.endswith("-overhead") or home.name.startswith(("engine-", "pioneer-"))
         assert result["rows"] and result["simulated"] != is_measured, home.name
 
 
@@ -174,3 +174,34 @@ def test_modes_are_held_against_the_better_of_two_and_chance_is_told_apart(monke
     told = [dict(rows[0], chance=chance) for chance in (0.01, 0.02, 0.04)]
     assert len(module["surely_behind"](told)) == 3 and not module["surely_behind"]([dict(told[0], chance=0.06)])
     assert len(module["surely_behind"]([dict(told[0], chance=0.02) for _ in range(3)])) == 0
+
+
+def test_two_plans_are_told_apart_by_runs_in_turns(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    module = runpy.run_path(str(ROOT / "experiments" / "pioneer-plans" / "run.py"))
+    import emulated
+
+    # Of two layouts it is the paired interval of their differences, whatever all runs of one turn share.
+    one, other = [0.10, 0.62, 0.31], [0.05, 0.60, 0.22]
+    paired = emulated.interval([a - b for a, b in zip(one, other, strict=True)])
+    assert module["half_width"]([one, other]) == pytest.approx(paired, rel=1e-3)
+    # A third layout that is ahead by the same in each turn adds degrees of freedom alone.
+    assert 0 < module["half_width"]([one, other, [value + 1 for value in one]]) < paired
+    assert module["half_width"]([[0.1], [0.2]]) == 0.0
+    assert [module["verdict"](*ends) for ends in ((0.96, 1.04), (0.9, 0.94), (1.06, 1.2), (0.94, 1.0))] == [
+        "less",
+        "more",
+        "more",
+        "not told",
+    ]
+
+
+def test_the_kept_result_of_pioneer_plans_has_each_program_under_each_plan():
+    result = json.loads((ROOT / "experiments" / "pioneer-plans" / "result.json").read_text())
+    under = {(row["program"], row["plan"]) for row in result["rows"]}
+    wanted = {
+        (program, plan) for program in result["options"] for plan in ("real", "real again", "statistics", "symbolic")
+    }
+    assert under == wanted and not result["quick"] and not result["failed"]
+    assert all(len(row["emulated_runs"]["plan"]) == result["repeats"] >= 3 for row in result["rows"])
+    assert all(row["low"] <= row["over real"] <= row["high"] for row in result["rows"])
