@@ -69,6 +69,8 @@ fn ordered(profile: &Profile, frame: Frame, order: &[Place], streams: Streams) -
 }
 
 #[cfg(test)]
+mod marked;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod woven;

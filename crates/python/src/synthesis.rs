@@ -51,7 +51,7 @@ fn pioneer_weave(py: Python<'_>, profile_json: &str, processes: u32, seed: u64, 
         let own = write(&profile, &made, seed, Cursor::new(Vec::new())).map_err(written)?.into_inner();
         let statistics = Path::parse(&own).map_err(|e| e.to_string())?;
         let file = File::create(&out).map_err(written)?;
-        weave::woven(&patterns, &statistics, &before, BufWriter::with_capacity(1 << 20, file))?;
+        weave::woven(&patterns, &statistics, processes, &before, BufWriter::with_capacity(1 << 20, file))?;
         Ok(json!({ "patterns": count, "statistics": before.len(), "files_of_patterns": patterns.tables.files.len() }).to_string())
     })
     .map_err(|e: String| of_workload(e))

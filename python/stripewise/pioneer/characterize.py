@@ -10,14 +10,14 @@ from typing import Any
 from .. import __version__
 from ..errors import UsageError
 from ..workload.counted import BY_DEFAULT, Choice
-from .characterization.anonymous import anonymous_gwp, anonymous_profile
+from .characterization.anonymous import anonymous_gwps, anonymous_profile
 from .characterization.characteristics import profile_of
 from .characterization.profile import Profile
 from .characterization.profile_reader import profile_of as read_again
 from .extraction.gwp import Gwp, read_gwp
 from .synthesis.coverage import programs
 from .synthesis.program import has_program
-from .synthesis.synthesize import digest
+from .synthesis.synthesize import digests
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,19 @@ def characterize_traces(
     if len(set(counts)) < len(counts):
         said = ", ".join(f"{trace}: {count}" for trace, count in zip(traces, counts, strict=True))
         raise UsageError(f"TRACE: two are of equally many processes ({said}); give one, or runs of different sizes")
+    named = paths
     if anonymous:
-        paths = [anonymous_gwp(each) for each in paths]
+        paths = anonymous_gwps(paths)
     profile = profile_of(paths[0], "" if anonymous else f"stripewise {__version__}")
     if anonymous:
         profile = anonymous_profile(profile)
     return Characterized(
-        replace(profile, programs=_programs(paths, profile)), sum(each.records for each in paths), len(traces)
+        replace(profile, programs=_programs(paths, named, profile)), sum(each.records for each in paths), len(traces)
     )
 
 
-def _programs(paths: list[Gwp], profile: Profile) -> dict[str, Any]:
-    found = programs(paths)
+def _programs(paths: list[Gwp], named: list[Gwp], profile: Profile) -> dict[str, Any]:
+    found = programs(paths, named)
     if has_program(found):
-        found["classes"] = digest(read_again(profile.as_json(), "").as_json())
+        found |= digests(read_again(profile.as_json(), "").as_json())
     return found

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stripewise.errors import UsageError
 from stripewise.pioneer.characterization.profile_reader import profile_of
-from stripewise.pioneer.synthesis.knobs import turned
+from stripewise.pioneer.synthesis.knobs import turned, waits_lost
 
 HAND = {
     "version": 1,
@@ -125,6 +125,41 @@ def test_larger_files_have_the_roots_own_requests_further_on_too():
 def test_the_close_of_a_session_stays_one_where_requests_are_scaled():
     after = turned(complete(), ["requests=4"], [], None)
     assert after["classes"]["shared"]["sessions"]["mpi-write"]["D"] == {"values": [5, 41], "weights": [1, 3]}
+
+
+def waiting():
+    """A profile whose ranks wait before writes, in shared and private files, and before opens; and not before reads."""
+    short, long = {"mpi_write_at": 0.001, "mpi_read_at": 0.5}, {"mpi_write_at": 0.25, "open": 2.5}
+    data = {
+        "version": 1,
+        "processes": 4,
+        "together": {"mpi_write_at": 0.01, "mpi_open": 2, "mpi_read_at": 1},
+        "classes": {
+            name: {"OS": 1, "sessions": {"mpi-readwrite": {"SIZE": {"mpi_write_at": 1, "mpi_read_at": 1}, "ST": slack}}}
+            for name, slack in (("shared", long), ("private", long | {"mpi_write_at": 0.02}), ("root", short))
+        },
+    }
+    return profile_of(data, "hand.json").as_json()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "limits", "lost"),
+    [
+        (["ST=*0.5"], (0.005, 1, 0.5), []),
+        (["ST.mpi_write_at=*0.5"], (0.005, 2, 1), []),
+        (["ST.open=*0.5"], (0.01, 1, 1), []),
+        (["ST.private=*0.75"], (0.01, 2, 1), ["mpi_open"]),
+        (["ST.private.mpi_write_at=*0.25"], (0.01, 2, 1), ["mpi_write_at"]),
+        (["ST.mpi_write_at=0.009"], (0.01, 2, 1), ["mpi_write_at"]),
+        (["ST=0.02"], (0.01, 2, 1), ["mpi_open"]),
+        (["SIZE=*2"], (0.01, 2, 1), []),
+    ],
+)
+def test_limits_of_waiting_go_with_all_of_an_operations_slack_and_waits_that_end_are_told(knobs, limits, lost):
+    before = waiting()
+    after = turned(before, [], knobs, None)
+    assert after["together"] == dict(zip(before["together"], limits, strict=True))
+    assert waits_lost(before, after) == lost
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,17 @@ import random
 import numpy as np
 import pytest
 
+from stripewise.cli.pioneer.synth import _rows
 from stripewise.errors import UsageError, WorkloadError
 from stripewise.pioneer import path as paths
+from stripewise.pioneer.characterization.anonymous import anonymous_gwps
 from stripewise.pioneer.characterization.profile_reader import profile_of
 from stripewise.pioneer.characterize import characterize_traces
 from stripewise.pioneer.extraction.gwp import read_gwp
 from stripewise.pioneer.operations import operations
+from stripewise.pioneer.synthesis import synthesize as synthesis
 from stripewise.pioneer.synthesis.coverage import regular_files
-from stripewise.pioneer.synthesis.synthesize import Knobs, synthesize
+from stripewise.pioneer.synthesis.synthesize import FILES_SAID_MAX, Knobs, synthesize
 from traced import MS, Run
 
 PIECE, STEPS = 4096, 6000
@@ -136,6 +139,55 @@ def test_what_is_edited_is_heeded(mixed, tmp_path):
     assert {each.way for each in turned.ways} == {"statistics"}
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [{"together": {"pwrite": 0.04}}, {"subgroups": [{"ranks": "1", "share": 1, "group": {"congruent": [2, 1]}}]}],
+)
+def test_waits_and_groups_that_are_edited_go_for_statistics_for_the_patterns_have_their_own(mixed, tmp_path, edit):
+    profile = profile_of(mixed[1] | edit, "p.json").as_json()
+    made = synthesize(profile, "p.json", tmp_path / "a.swp")
+    assert (made.is_edited, made.way) == (True, "statistics")
+    old = {key: value for key, value in profile["programs"].items() if key != "ranks"}
+    assert not synthesize(profile | {"programs": old}, "p.json", tmp_path / "b.swp").is_edited
+
+
+def test_of_each_way_files_are_named_and_all_are_counted(mixed, tmp_path):
+    profile = copy.deepcopy(mixed[1])
+    more = [{"name": f"more{number}", "class": "shared", "bytes": 0} for number in range(FILES_SAID_MAX)]
+    profile["programs"]["files"] += more
+    made = synthesize(profile, "p.json", tmp_path / "out.swp", by="mixture")
+    assert made.files_by == {"symbolic": FILES_SAID_MAX + 1, "statistics": 1}
+    assert made.as_json()["files_by"] == made.files_by
+    assert [each.name for each in made.ways if each.way == "statistics"] == ["own.{rank}"]
+    shown = list(_rows(made))
+    assert len(made.ways) == FILES_SAID_MAX + 1 and len(shown) == 12
+    assert [name for name, *_ in shown[-2:]] == ["... 4,087 more", "own.{rank}"]
+
+
+def test_what_the_last_rank_makes_is_none_of_the_roots_requests(mixed, tmp_path):
+    profile = copy.deepcopy(mixed[1])
+    loop = next(node for node in profile["programs"]["body"] if "body" in node)
+    assert [node["op"] for node in loop["body"]] == ["pwrite"]
+    loop["body"][0]["who"] = "last"
+    made = synthesize(profile, "p.json", tmp_path / "out.swp", by="mixture")
+    assert made.requests == len(paths.requests(tmp_path / "out.swp", 2, 0)) < STEPS + 100
+
+
+def test_a_path_that_no_player_takes_is_the_profiles_fault(mixed, tmp_path, monkeypatch):
+    def refused(part, *_):
+        raise WorkloadError(f"{part}: node 4 is none; make the path again with 'stripewise synth'")
+
+    monkeypatch.setattr(synthesis, "expected", refused)
+    with pytest.raises(WorkloadError, match=r"^p.json: makes no path \(node 4 is none\); edit it, or give --by stat"):
+        synthesize(mixed[1], "p.json", tmp_path / "out.swp")
+
+
+def test_an_uncovered_part_that_is_no_object_is_told_in_the_words_of_json(mixed, tmp_path):
+    profile = mixed[1] | {"programs": mixed[1]["programs"] | {"uncovered": None}}
+    with pytest.raises(WorkloadError, match=r"^p.json: programs.uncovered is no object; give it the keys requests and"):
+        synthesize(profile, "p.json", tmp_path / "out.swp")
+
+
 def test_ways_that_a_profile_lacks_are_refused_with_one_that_it_has(mixed, tmp_path):
     plain = described(stepping(tmp_path / "t", lambda *_: None, steps=9))
     for profile, way, said in (
@@ -156,6 +208,10 @@ def test_ways_that_a_profile_lacks_are_refused_with_one_that_it_has(mixed, tmp_p
         (lambda of: of.update(requests=-1), "programs.uncovered.requests"),
         (lambda of: of["classes"]["private"].update(OS=-1), "p.json: programs.uncovered: classes.private.OS"),
         (lambda of: of["classes"]["private"].update(RT2={"stat": 1e18}), "p.json.*RT2"),
+        (
+            lambda of: of["classes"]["private"].update(names=["all/b.{rank}"]),
+            "^p.json: programs.uncovered.classes.private.names has 'all/b.{rank}' below 'all', a file of programs",
+        ),
     ],
 )
 def test_a_bad_edit_of_the_uncovered_part_is_told_with_its_key(mixed, tmp_path, edit, said):
@@ -192,14 +248,42 @@ def alone(place, calls, names):
     return run.write(place)
 
 
-def test_of_regular_files_that_interleave_by_chance_those_are_kept_that_fold_together(tmp_path):
+def interleaving(place):
+    """Two files in turns, and a third now and then."""
     chance, calls, done = random.Random(1), [], 0
     for step in range(STEPS):
         calls += [("write", name, step * PIECE, PIECE) for name in ("all", "also")]
         count = chance.randrange(3)
         calls += [("write", "now and then", (done + number) * PIECE, PIECE) for number in range(count)]
         done += count
-    assert templates(alone(tmp_path / "t", calls, ["now and then", "all", "also"])) == ["all", "also"]
+    return alone(place, calls, ["now and then", "all", "also"])
+
+
+def test_of_regular_files_that_interleave_by_chance_those_are_kept_that_fold_together(tmp_path):
+    assert templates(interleaving(tmp_path / "t")) == ["all", "also"]
+
+
+def test_without_names_the_same_files_are_left_to_statistics(tmp_path):
+    trace = interleaving(tmp_path / "t")
+    named, bare = (characterize_traces([trace], anonymous=each).profile.as_json()["programs"] for each in (False, True))
+    assert [each["name"] for each in named["files"]] == ["all", "also"]
+    assert [each["name"] for each in bare["files"]] == ["f1", "f2"]
+    assert bare["body"] == named["body"]
+    assert bare["uncovered"]["requests"] == named["uncovered"]["requests"]
+    for of in (named, bare):
+        del of["uncovered"]["classes"]["root"]["names"]
+    assert bare["uncovered"] == named["uncovered"]
+
+
+def test_a_file_of_several_traces_has_one_made_name_in_all_of_them(tmp_path):
+    calls = [("write", name, 0, 9) for name in "abc"]
+    one = read_gwp(alone(tmp_path / "one", calls, list("abc")))
+    other = read_gwp(alone(tmp_path / "other", calls[1:], list("cb")))
+    made = anonymous_gwps([one, other])
+    known = dict(zip((each.template for each in one.files), (each.template for each in made[0].files), strict=True))
+    assert known == {"a": "f0", "b": "f1", "c": "f2"}
+    assert [each.template for each in other.files] == ["c", "b"]
+    assert [each.template for each in made[1].files] == ["f2", "f1"]
 
 
 def test_many_irregular_files_are_left_out_at_once(tmp_path):
@@ -219,7 +303,8 @@ def test_a_regular_file_of_next_to_nothing_is_not_worth_patterns(tmp_path):
     assert templates(alone(tmp_path / "t", calls, ["scattered", "small"])) is None
 
 
-def test_files_that_a_rename_joins_are_left_out_together(tmp_path):
+def renaming(place):
+    """A regular file, and a scattered one with another name at the end."""
     run = Run(1)
     call, chance = clocked(run, 0), random.Random(1)
     call("open", "all", done=3, aux=0o102)
@@ -230,7 +315,18 @@ def test_files_that_a_rename_joins_are_left_out_together(tmp_path):
     call("close", "part", fd=4)
     run.call(0, "rename", "/d/part", file2="/d/whole", start=10**12)
     run.call(0, "close", "/d/all", start=10**12 + 2 * MS)
-    assert templates(run.write(tmp_path / "t")) == ["all"]
+    return run.write(place)
+
+
+def test_files_that_a_rename_joins_are_left_out_together(tmp_path):
+    assert templates(renaming(tmp_path / "t")) == ["all"]
+
+
+def test_of_a_rename_whose_other_file_is_not_kept_it_is_unknown(tmp_path):
+    gwp = read_gwp(renaming(tmp_path / "t"))
+    assert gwp.other.max() >= 0
+    part = gwp.part(np.array([each.template != "whole" for each in gwp.files]))
+    assert len(part.files) == 2 and set(part.other.tolist()) == {-1}
 
 
 def test_calls_on_a_file_match_whatever_others_come_between(tmp_path):

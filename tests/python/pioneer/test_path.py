@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 from stripewise.errors import WorkloadError
 from stripewise.pioneer import path as workpath
+from stripewise.pioneer.synthesis import unfinished
 
 FILES = [{"name": "a", "class": "shared"}, {"name": "b{rank}", "class": "private", "bytes": 9}]
 
@@ -103,3 +107,76 @@ def test_bytes_that_are_no_path_are_refused(tmp_path: Path, data: bytes, with_ma
     (tmp_path / "g.swp").write_bytes((b"SWPATH1\0" if with_magic else b"") + data)
     with pytest.raises(WorkloadError):
         workpath.info(tmp_path / "g.swp")
+
+
+def left(out: Path) -> Path:
+    """What a killed synth left."""
+    with unfinished.beside(out) as part:
+        name = part
+    name.write_bytes(b"half")
+    return name
+
+
+def test_a_directory_that_cannot_be_listed_takes_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    there = left(tmp_path / "o.swp")
+    monkeypatch.setattr(os, "scandir", refused)
+    with unfinished.beside(tmp_path / "o.swp") as part:
+        assert part.exists() and there.exists()
+
+
+def test_what_was_left_is_swept_where_only_files_open_for_writing_are_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def as_nfs(handle: int, how: int) -> None:
+        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        flock(handle, how)
+
+    there = left(tmp_path / "o.swp")
+    monkeypatch.setattr(fcntl, "flock", as_nfs)
+    with unfinished.beside(tmp_path / "o.swp") as part, unfinished.beside(tmp_path / "o.swp") as other:
+        assert not there.exists() and part.exists() and other.exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_another_node_writes_stays_whatever_locks_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = left(tmp_path / "o.swp")
+    other = os.uname_result(("Linux", "elsewhere", "", "", ""))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "uname", lambda: other)
+        with unfinished.beside(tmp_path / "o.swp"):
+            assert there.exists()
+    with unfinished.beside(tmp_path / "o.swp"):
+        assert not there.exists()
+
+
+def test_a_file_system_that_counts_no_links_takes_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fstat = os.fstat
+
+    def without_links(handle: int) -> os.stat_result:
+        found = list(fstat(handle))
+        found[3] = 0
+        return os.stat_result(found)
+
+    there = left(tmp_path / "o.swp")
+    monkeypatch.setattr(os, "fstat", without_links)
+    with unfinished.beside(tmp_path / "o.swp"):
+        assert len(list(tmp_path.iterdir())) == 1 and not there.exists()
+
+
+def test_a_file_that_always_vanishes_is_an_error_and_no_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock = fcntl.flock
+
+    def swept(handle: int, how: int) -> None:
+        for part in tmp_path.iterdir():
+            part.unlink()
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", swept)
+    with pytest.raises(WorkloadError, match=r"o.swp: cannot be written .files beside it vanish"):
+        unfinished.beside(tmp_path / "o.swp").__enter__()

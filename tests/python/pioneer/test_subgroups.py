@@ -38,11 +38,18 @@ def test_children_that_do_otherwise_are_a_group_of_their_own(tmp_path):
     assert found.count(("pwrite", 1)) == found.count(("pwrite", 17)) == found.count(("pread", 16)) == 20
 
 
-def test_the_root_and_one_child_of_each_group_are_enough(tmp_path):
+def test_the_root_and_one_child_are_enough_and_two_of_a_group_that_does_what_the_root_does_not(tmp_path):
     whole = read_gwp(two_kinds().write(tmp_path / "t"), subgroups="1,3,5/2,4")
-    few = read_gwp(two_kinds(traced=(0, 3, 4)).write(tmp_path / "u"), subgroups="1,3,5/2,4")
+    few = read_gwp(two_kinds(traced=(0, 1, 3, 4)).write(tmp_path / "u"), subgroups="1,3,5/2,4")
     assert few.processes == 6 and [each.ranks for each in few.groups] == [(1, 3, 5), (2, 4)]
-    assert shown(whole, whole.who, whole.offset, whole.shift) == shown(few, few.who, few.offset, few.shift)
+    all_of_it = shown(whole, whole.who, whole.offset, whole.shift)
+    assert all_of_it == shown(few, few.who, few.offset, few.shift)
+    fewer = read_gwp(two_kinds(traced=(0, 3, 4)).write(tmp_path / "v"), subgroups="1,3,5/2,4")
+    # Of one reader nobody knows where the others read.
+    assert shown(fewer, fewer.who, fewer.offset, fewer.shift) == [
+        (op, who, offset + 300, 0) if op == "pread" else (op, who, offset, shift)
+        for op, who, offset, shift in all_of_it
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "1-", "a", "3-1", "1/1", "0-3", "7", "1,,2", "99999999999"])

@@ -1,8 +1,11 @@
 """Synthetic paths of profiles: by statistics and by patterns, for other numbers of processes, alike for a seed."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,6 +123,79 @@ def test_a_profile_is_planned_from_as_a_trace_of_all_ranks(tmp_path, monkeypatch
     rows = workload.files[0].requests
     assert sorted(rows["offset"][rows["write"]].tolist()) == list(range(0, 65536, 4096))
     assert workload.files[0].path == str(tmp_path / "shared.file0")
+
+
+DEALT = {
+    "mpi-write": {
+        "D": 3,
+        "SIZE": {"mpi_write_all0": 100},
+        "RT1": {"": {"mpi_view": 1}, "mpi_view": {"mpi_write_all0": 1}},
+        "SHIFT": 10,
+        "VIEW": [{"piece": 10, "distance": 40}],
+    },
+    "mpi-read@root": {"SIZE": {"mpi_read_at_all": 10}, "RT1": {"": {"mpi_read_at_all": 1}}},
+}
+
+
+def dealt_of(tmp_path, monkeypatch, profile):
+    """Names, ranks, places and bytes of what is written in place of a trace of the profile."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps({"version": 1, "processes": 4} | profile))
+    rows = pq.read_table(as_trace(file) / "trace.parquet").to_pylist()
+    return {(Path(row["file"]).name, row["rank"], row["offset"], row["done"]) for row in rows if row["op"] == "write"}
+
+
+def dealt(tmp_path, monkeypatch, sessions):
+    """Where each rank writes, and how much, in place of a trace of a shared file with such sessions in their order."""
+    kinds = list(sessions)
+    access = {"first": {kinds[0]: 1}, "next": {kinds[0]: {kinds[-1]: 1}}}
+    shared = {"OS": 1, "OT": len(kinds), "AM": access, "FS": 400, "sessions": sessions}
+    return sorted(row[1:] for row in dealt_of(tmp_path, monkeypatch, {"classes": {"shared": shared}}))
+
+
+def test_bytes_of_collective_calls_are_dealt_whatever_the_root_does_by_itself(tmp_path, monkeypatch):
+    alone = dealt(tmp_path, monkeypatch, {"mpi-write": DEALT["mpi-write"]})
+    assert alone == [(rank, rank * 100, 100) for rank in range(4)]
+    assert dealt(tmp_path, monkeypatch, DEALT) == alone
+
+
+def test_collective_calls_on_communicators_of_one_rank_are_not_dealt(tmp_path, monkeypatch):
+    own = {"SIZE": {"mpi_write_at_all": 10}, "RT1": {"": {"mpi_write_at_all": 1}}, "SHIFT": 40, "comm": {"self": 1}}
+    assert dealt(tmp_path, monkeypatch, {"mpi-write": own}) == [(rank, rank * 40, 10) for rank in range(4)]
+
+
+@pytest.mark.parametrize("is_mixture", [False, True])
+def test_nor_are_those_of_patterns_and_mixtures(tmp_path, monkeypatch, is_mixture):
+    own = {"SIZE": {"mpi_write_at_all": 10}, "RT1": {"": {"mpi_write_at_all": 1}}, "SHIFT": 40, "comm": {"self": 1}}
+    one = {"shared": {"OS": 1, "FS": 400, "names": ["own"], "sessions": {"mpi-write": own}}}
+    ops = {"mpi_open": {"size": 6}, "mpi_write_at_all": {"at_rank": 30, "size": 5}, "mpi_close": {}}
+    body = [{"op": op, "file": file, "comm": file, **more} for file in range(2) for op, more in ops.items()]
+    files = [{"name": name, "class": "shared"} for name in ("patterns", "dealt")]
+    programs = {"files": files, "comms": ["self", "world"], "body": body}
+    if is_mixture:
+        programs["uncovered"] = {"requests": 9, "classes": one}
+    found = dealt_of(tmp_path, monkeypatch, {"classes": one, "programs": programs})
+    expected = {("patterns", rank, rank * 30, 5) for rank in range(4)} | {
+        ("dealt", rank, rank * 5, 5) for rank in range(4)
+    }
+    assert found == expected | ({("own", rank, rank * 40, 10) for rank in range(4)} if is_mixture else set())
+
+
+def test_the_header_by_hand_in_the_docs_lies_before_the_data(tmp_path):
+    page = (Path(__file__).parents[3] / "docs/traces/pioneer.md").read_text()
+    example, said = page.split("### Profiles written by hand")[1].split("### In place")[0].strip().split("\n\n", 1)
+    data = json.loads(example)
+    shared = data["classes"]["shared"]
+    given = json.loads("{" + re.search(r"`(\"FS\".*?)`", said, re.DOTALL)[1] + "}")
+    shared["FS"] = given.pop("FS")
+    kind = shared["sessions"]["mpi-write"]
+    kind |= {**given, "SIZE": kind["SIZE"] | given["SIZE"]}
+    _, last = made(tmp_path, data)
+    root = paths.requests(tmp_path / "out.swp", 4, 0)
+    places = [rows["offset"][rows["size"] > 6].tolist() for rows in (root, last)]
+    own = [512 + at * 262144 for at in range(4)]
+    assert places == [[0, *own], [at + 3 * 1048576 for at in own]]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 //! bytes before the run; no munmap comes before its mmap, no wait before what it waits for; nothing is unlinked that is open or needed.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use stripewise_chance::SplitMix64;
 use stripewise_workpath::op::{Moves, Position};
@@ -12,7 +13,7 @@ use stripewise_workpath::{Class, Op, SIZE_MAX, View, Who};
 use super::dealer::Dealer;
 use super::decks::{Decks, KindDecks, Moved, Turn, is_placed, needed, stream_of};
 use super::extent::{OFFSET_MAX, reach, sound, spanned};
-use super::frame::{FILES_MAX, Frame, OWN, Session, Streams};
+use super::frame::{Frame, OWN, Session, Streams};
 use super::holes::{Chooser, Place};
 use super::profile::ViewWeight;
 use super::states::{Files, Prepared, Sessions, StreamState, is_by_pointer};
@@ -136,12 +137,9 @@ impl<'a> Filling<'a> {
         let (Some(&wanted), Some(of)) = (frame.ops.get(number as usize), frame.sessions.get(session as usize)) else {
             return Request::of(Op::Stat, Who::All, OWN, 0, 0.0);
         };
-        // Where each rank has a pointer of its own that all share, all move it.
-        let is_lone = of.comm == OWN && wanted.op.facts().position == Position::Shared;
-        let act = Act { op: wanted.op, who: if is_lone { Who::All } else { wanted.who } };
-        let who = if act.who == Who::All { of.who } else { act.who };
+        let who = if wanted.who == Who::All { of.who } else { wanted.who };
         let class = self.files.class(of.file);
-        let act = Act { op: self.sessions.possible(session, who, act.op), ..act };
+        let act = Act { op: self.sessions.possible(session, who, wanted.op), ..wanted };
         debug_assert!(act.op == of.kind.open() || act.op == of.kind.close() || of.kind.allows(act.op), "{act:?}");
         let slack = self.decks.kind(class as usize, of.opening()).map_or(0.0, |decks| decks.slack(act));
         let mut request = Request { session: Some(session), ..Request::of(act.op, who, of.comm, of.file, slack) };
@@ -149,6 +147,7 @@ impl<'a> Filling<'a> {
             self.open(session, of);
         } else if act.op == of.kind.close() {
             self.files.close(of.file, who);
+            self.sessions.end(session);
         } else {
             self.place(&mut request, of, session, stream(act.who));
         }
@@ -156,6 +155,7 @@ impl<'a> Filling<'a> {
     }
 
     fn open(&mut self, session: u32, of: &Session) {
+        self.sessions.begin(session);
         let (ops, sequential) = self.frame.ops_of(session);
         let class = self.files.class(of.file);
         let mut decks = self.decks.kind(class as usize, of.opening());
@@ -181,7 +181,7 @@ impl<'a> Filling<'a> {
         let size = decks.size(Act { op: request.op, who: who_of(number) }).min(OFFSET_MAX);
         let takes_shift = class == Class::Shared && who != Who::Root;
         let mut state = self.sessions.streams(session).get(number).copied().unwrap_or_default();
-        let mut common = self.sessions.common(session).copied().unwrap_or_default();
+        let view = self.sessions.view(session);
         if facts.moves == Moves::Nothing {
             match request.op {
                 Op::Seek | Op::MpiSeek => {
@@ -195,15 +195,12 @@ impl<'a> Filling<'a> {
                     let view = view.map(|ViewWeight { piece, distance, pieces, tile, .. }| View { piece, distance, pieces, tile });
                     let shift = if takes_shift { decks.shift(number) } else { 0 };
                     request.shift = sound(shift, 0, self.last_rank);
-                    self.sessions.set_back(session, request.shift);
-                    if let Some(common) = self.sessions.common(session) {
-                        (common.shared_pointer, common.view) = (0, view);
-                    }
+                    self.sessions.set_view(session, view, request.shift);
                     request.view = self.number_of(view);
                 }
                 Op::Mmap => {
                     request.size = if size == 0 { MAPPED_BYTES } else { size.min(limit.unwrap_or(size)) };
-                    self.files.read(of.file, who, 0, 0, request.size);
+                    self.files.read(of.file, self.frame.parts.range(who), 0, 0, request.size);
                 }
                 Op::Ftruncate | Op::MpiSetSize => request.size = size.min(limit.unwrap_or(size)).max(self.files.reach(of.file)),
                 Op::Fallocate | Op::MpiPreallocate => request.size = size.min(limit.unwrap_or(size)),
@@ -213,16 +210,19 @@ impl<'a> Filling<'a> {
         }
         request.size = size.min(SIZE_MAX).min(limit.unwrap_or(SIZE_MAX));
         if facts.position == Position::Shared {
-            let all = if of.comm == OWN { 1 } else { self.frame.parts.ranks(who) };
-            request.offset = common.shared_pointer;
+            // Who has opened the file alone has a pointer alone.
+            let parts = &self.frame.parts;
+            let (all, movers) = if of.comm == OWN { (1, who) } else { (parts.ranks(who), Who::All) };
             let bytes = request.size.saturating_mul(all);
-            let span = common.view.map_or(bytes, |view| spanned(&view, bytes));
-            common.shared_pointer = request.offset.saturating_add(span).min(OFFSET_MAX);
-            if let Some(kept) = self.sessions.common(session) {
-                *kept = common;
+            let mut places = self.sessions.advance(session, movers, bytes);
+            places.retain(|&(part, _)| parts.range(who).contains(&part));
+            // A request has one place, that of the first rank that makes it.
+            let first = places.iter().find(|&&(part, _)| parts.part(part).count > 0).or(places.first());
+            request.offset = first.map_or(0, |place| place.1);
+            let reach = view.map_or(bytes, |view| reach(&view, bytes));
+            for (part, offset) in places {
+                self.moved(&Request { offset, ..*request }, part..part + 1, reach);
             }
-            let reach = common.view.map_or(bytes, |view| reach(&view, bytes));
-            self.moved(request, reach);
             return;
         }
         let fits = |offset: u64| offset.saturating_add(request.size) <= limit.unwrap_or(OFFSET_MAX);
@@ -245,14 +245,14 @@ impl<'a> Filling<'a> {
             request.shift = sound(state.shift, request.offset, self.last_rank);
         }
         state.started = true;
-        let span = common.view.map_or(request.size, |view| spanned(&view, request.size));
+        let span = view.map_or(request.size, |view| spanned(&view, request.size));
         (state.pointer, state.shift) = (request.offset.saturating_add(span).min(OFFSET_MAX), request.shift);
         self.keep(session, number, state);
         if is_by_pointer(request.op) {
             self.sessions.moved(session, who, number);
         }
-        let reach = common.view.map_or(request.size, |view| reach(&view, request.size));
-        self.moved(request, reach);
+        let reach = view.map_or(request.size, |view| reach(&view, request.size));
+        self.moved(request, self.frame.parts.range(who), reach);
     }
 
     fn keep(&mut self, session: u32, number: usize, state: StreamState) {
@@ -272,12 +272,12 @@ impl<'a> Filling<'a> {
         if place < self.views.len() { place as u16 + 1 } else { 0 }
     }
 
-    /// A request reads or writes so many bytes of its file, from the first to the last.
-    fn moved(&mut self, request: &Request, bytes: u64) {
-        let Request { who, file, offset, shift, .. } = *request;
+    /// A request of these parts reads or writes so many bytes of its file, from the first to the last.
+    fn moved(&mut self, request: &Request, parts: Range<usize>, bytes: u64) {
+        let Request { file, offset, shift, .. } = *request;
         match request.op.facts().moves {
-            Moves::Reads => self.files.read(file, who, offset, shift, bytes),
-            _ => self.files.wrote(file, who, offset, shift, bytes),
+            Moves::Reads => self.files.read(file, parts, offset, shift, bytes),
+            _ => self.files.wrote(file, parts, offset, shift, bytes),
         }
     }
 
@@ -339,8 +339,9 @@ impl<'a> Filling<'a> {
 
     /// One more file, for an operation outside sessions.
     fn add(&mut self, class: Class, present: bool, directory: bool) -> Result<u32, String> {
-        if self.files.prepared.len() as u64 >= FILES_MAX {
-            return Err(format!("operations outside sessions (RT2) need more than {FILES_MAX} files; scale files down"));
+        let files_max = self.frame.files_max();
+        if self.files.prepared.len() as u64 >= files_max {
+            return Err(format!("operations outside sessions (RT2) need more than {files_max} files{}", self.frame.cure()));
         }
         Ok(self.files.add(Prepared { class, number: None, bytes: 0, present, directory }))
     }
@@ -375,6 +376,7 @@ fn anywhere(decks: &KindDecks, state: &mut StreamState, number: usize, of: usize
     random.below(reach / step + 1) * step
 }
 
-fn ns(seconds: f64) -> u64 {
+/// Whole nanoseconds.
+pub(super) fn ns(seconds: f64) -> u64 {
     (seconds * 1e9).round().clamp(0.0, 1e18) as u64
 }

@@ -193,6 +193,12 @@ impl Deck {
         Self { cards, next: 0 }
     }
 
+    /// Cards in this order.
+    #[must_use]
+    pub const fn as_given(cards: Vec<f64>) -> Self {
+        Self { cards, next: 0 }
+    }
+
     /// Bursts keep their order: a long one ends each run of short ones.
     #[must_use]
     pub fn of_slack(slack: &Slack, count: usize, random: &mut SplitMix64) -> Self {

@@ -16,7 +16,9 @@ use super::who::{Act, who_of};
 /// A path has at most so many requests: some 10 GB while it is made.
 pub const REQUESTS_MAX: u64 = 1 << 27;
 /// And so many files.
-pub const FILES_MAX: u64 = 1 << 24;
+const FILES_MAX: u64 = 1 << 24;
+/// What is kept of each session or file for each part of the ranks is kept so often: some 10 GB.
+const STATES_MAX: u64 = REQUESTS_MAX / 2;
 
 /// A file of the path.
 #[derive(Clone, Debug)]
@@ -122,10 +124,26 @@ impl Frame {
         (ops, self.sequential.get(begin..begin + all).unwrap_or_default())
     }
 
+    /// Files that a path has at most.
+    #[must_use]
+    pub fn files_max(&self) -> u64 {
+        FILES_MAX.min(STATES_MAX / self.parts.count() as u64)
+    }
+
+    /// What helps against too many files or sessions.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        match self.parts.groups.len() {
+            0 => "; scale files down".to_owned(),
+            groups => format!(" with marks of {groups} group(s); scale files down, or mark fewer groups"),
+        }
+    }
+
     /// Adds files and sessions of a class, and their operations.
     fn add(&mut self, of: &FileClass, class: Class, number: usize, streams: Streams) -> Result<(), String> {
-        if self.files.len() as u64 + u64::from(of.files) > FILES_MAX {
-            return Err(format!("more than {FILES_MAX} files (OS); scale files down"));
+        let files_max = self.files_max();
+        if self.files.len() as u64 + u64::from(of.files) > files_max {
+            return Err(format!("more than {files_max} files (OS){}", self.cure()));
         }
         let first_file = self.files.len() as u32;
         let first_session = self.sessions.len();
@@ -166,13 +184,14 @@ impl Frame {
         }
         let mut next: BTreeMap<Opening, Dealer<Opening>> =
             of.sessions.keys().map(|&opening| (opening, Dealer::of(of.access.next.get(&opening).map(known).unwrap_or_default()))).collect();
+        let sessions_max = STATES_MAX / self.parts.streams() as u64;
         let mut times = Deck::of(&of.open_times, of.files as usize, &mut streams.of(1, number, 0));
         for file in 0..of.files {
             let at = self.files.len() as u32;
             let begin = self.sessions.len();
             let count = if of.sessions.is_empty() { 0 } else { times.whole(0) };
-            if begin as u64 + count > REQUESTS_MAX / 2 {
-                return Err(format!("more than {} sessions (OS, OT); scale files down", REQUESTS_MAX / 2));
+            if begin as u64 + count > sessions_max {
+                return Err(format!("more than {sessions_max} sessions (OS, OT){}", self.cure()));
             }
             let mut before: Option<Opening> = None;
             for _ in 0..count {
@@ -279,11 +298,16 @@ impl Planned {
         if dealt.is_empty() {
             dealt.push((if class == Class::Shared { WORLD } else { OWN }, 1.0));
         }
+        let walks = Walks::of(opening, &described.map(|each| each.following.clone()).unwrap_or_default());
+        let mut duration = deck(5, described.map(|each| &each.duration));
+        if walks.differ() {
+            duration = Deck::as_given(walks.matched((0..count).map(|_| duration.whole(1) as f64).collect()));
+        }
         Self {
-            duration: deck(5, described.map(|each| &each.duration)),
+            duration,
             sequential: (0..frame.parts.streams()).map(|stream| deck(6, described.map(|each| each.sequential_of(who_of(stream))))).collect(),
             comm: Dealer::of(dealt),
-            walks: Walks::of(opening, &described.map(|each| each.following.clone()).unwrap_or_default()),
+            walks,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What files and sessions are at a moment of the path, for each part of the ranks ([`super::parts`]): what a root alone has made or written is not there for
 //! the others, who may be ahead of it.
 
+use std::ops::Range;
+
 use stripewise_workpath::op::Position;
 use stripewise_workpath::{Class, Op, View, Who};
 
 use super::decks::{Share, Turn};
-use super::extent::ends;
+use super::extent::{OFFSET_MAX, ends, spanned};
 use super::frame::Frame;
 use super::parts::Parts;
 use super::profile::Kind;
@@ -174,10 +176,11 @@ impl<'a> Files<'a> {
         self.wholes.get(file as usize).map_or(0, |whole| whole.reach)
     }
 
-    pub fn wrote(&mut self, file: u32, who: Who, offset: u64, shift: i64, size: u64) {
+    /// Ranks of these parts have written so many bytes of it.
+    pub fn wrote(&mut self, file: u32, parts: Range<usize>, offset: u64, shift: i64, size: u64) {
         let frame = self.frame;
         let first = self.first(file);
-        for number in frame.parts.range(who) {
+        for number in parts {
             let part = frame.parts.part(number);
             let (end, high) = ends(offset, shift, size, (part.low, part.high));
             let (Some(standing), Some(whole)) = (self.standings.get_mut(first + number), self.wholes.get_mut(file as usize)) else { return };
@@ -189,10 +192,10 @@ impl<'a> Files<'a> {
     }
 
     /// What is read and was not written before by the same rank must be there before the run.
-    pub fn read(&mut self, file: u32, who: Who, offset: u64, shift: i64, size: u64) {
+    pub fn read(&mut self, file: u32, parts: Range<usize>, offset: u64, shift: i64, size: u64) {
         let frame = self.frame;
         let first = self.first(file);
-        for number in frame.parts.range(who) {
+        for number in parts {
             let part = frame.parts.part(number);
             let (end, high) = ends(offset, shift, size, (part.low, part.high));
             let (Some(standing), Some(entry)) = (self.standings.get(first + number), self.prepared.get_mut(file as usize)) else { return };
@@ -220,49 +223,63 @@ struct UnderWay {
     mapped: u32,
     /// The stream whose operation has moved their file pointer last, plus 1; 0: none has.
     moved: u8,
+    /// Where the shared pointer stands; of ranks that opened the file each alone, that of each.
+    shared_pointer: u64,
 }
 
-/// Of a session what all its ranks have in common.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Common {
-    pub shared_pointer: u64,
-    /// What its bytes lie in.
-    pub view: Option<View>,
-}
-
-/// All sessions.
+/// All sessions; what they have come to is kept while they are open, for marks of many groups make it large.
 pub struct Sessions<'a> {
     parts: &'a Parts,
-    commons: Vec<Common>,
-    streams: Vec<StreamState>,
-    under_way: Vec<UnderWay>,
+    views: Vec<Option<View>>,
+    streams: Vec<Box<[StreamState]>>,
+    under_way: Vec<Box<[UnderWay]>>,
 }
 
 impl<'a> Sessions<'a> {
     pub fn of(frame: &'a Frame) -> Self {
         let count = frame.sessions.len();
-        Self {
-            parts: &frame.parts,
-            commons: vec![Common::default(); count],
-            streams: vec![StreamState::default(); count * frame.parts.streams()],
-            under_way: vec![UnderWay::default(); count * frame.parts.count()],
+        Self { parts: &frame.parts, views: vec![None; count], streams: vec![Box::default(); count], under_way: vec![Box::default(); count] }
+    }
+
+    /// It is opened.
+    pub fn begin(&mut self, session: u32) {
+        if let (Some(streams), Some(under_way)) = (self.streams.get_mut(session as usize), self.under_way.get_mut(session as usize)) {
+            *streams = vec![StreamState::default(); self.parts.streams()].into();
+            *under_way = vec![UnderWay::default(); self.parts.count()].into();
         }
     }
 
-    pub fn common(&mut self, session: u32) -> Option<&mut Common> {
-        self.commons.get_mut(session as usize)
+    /// It is closed.
+    pub fn end(&mut self, session: u32) {
+        if let (Some(streams), Some(under_way)) = (self.streams.get_mut(session as usize), self.under_way.get_mut(session as usize)) {
+            (*streams, *under_way) = Default::default();
+        }
     }
 
-    /// The streams of a session, by number.
+    /// What its bytes lie in.
+    pub fn view(&self, session: u32) -> Option<View> {
+        self.views.get(session as usize).copied().flatten()
+    }
+
+    /// Moves the shared pointers of these ranks on by a request of so many bytes; each part's number, and where its pointer stood.
+    pub fn advance(&mut self, session: u32, who: Who, bytes: u64) -> Vec<(usize, u64)> {
+        let span = self.view(session).map_or(bytes, |view| spanned(&view, bytes));
+        let first = self.parts.range(who).start;
+        let step = |(number, each): (usize, &mut UnderWay)| {
+            let from = each.shared_pointer;
+            each.shared_pointer = from.saturating_add(span).min(OFFSET_MAX);
+            (first + number, from)
+        };
+        self.under_way(session, who).iter_mut().enumerate().map(step).collect()
+    }
+
+    /// The streams of an open session, by number.
     pub fn streams(&mut self, session: u32) -> &mut [StreamState] {
-        let all = self.parts.streams();
-        let first = session as usize * all;
-        self.streams.get_mut(first..first + all).unwrap_or_default()
+        self.streams.get_mut(session as usize).map_or(&mut [], |streams| &mut streams[..])
     }
 
     fn under_way(&mut self, session: u32, who: Who) -> &mut [UnderWay] {
-        let (first, range) = (session as usize * self.parts.count(), self.parts.range(who));
-        self.under_way.get_mut(first + range.start..first + range.end).unwrap_or_default()
+        self.under_way.get_mut(session as usize).and_then(|parts| parts.get_mut(self.parts.range(who))).unwrap_or_default()
     }
 
     /// Whether the file pointers of these ranks stand where an operation of the stream has left them, or at their first place.
@@ -275,9 +292,12 @@ impl<'a> Sessions<'a> {
         self.under_way(session, who).iter_mut().for_each(|each| each.moved = stream as u8 + 1);
     }
 
-    /// A view has set all file pointers back.
-    pub fn set_back(&mut self, session: u32, shift: i64) {
-        self.under_way(session, Who::All).iter_mut().for_each(|each| each.moved = 0);
+    /// A view has been set, and all pointers back.
+    pub fn set_view(&mut self, session: u32, view: Option<View>, shift: i64) {
+        self.under_way(session, Who::All).iter_mut().for_each(|each| (each.moved, each.shared_pointer) = (0, 0));
+        if let Some(of) = self.views.get_mut(session as usize) {
+            *of = view;
+        }
         for stream in self.streams(session) {
             (stream.pointer, stream.shift) = (0, shift);
         }

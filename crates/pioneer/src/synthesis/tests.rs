@@ -189,6 +189,8 @@ struct Rank {
     closed: BTreeSet<u32>,
     /// By file the end of what it has written.
     written: HashMap<u32, i64>,
+    /// By session, where it has opened the file alone, where its shared pointer stands.
+    pointers: HashMap<u32, i64>,
 }
 
 impl Rank {
@@ -213,8 +215,8 @@ impl Rank {
         }
     }
 
-    /// One of a session's; `reach`: from its first byte to the end of its last.
-    fn inside(&mut self, request: &Request, file: &Prepared, kind: Kind, reach: i64) {
+    /// One of a session's; `reach`: from its first byte to the end of its last; `span`: of a shared pointer that is its own, how far that moves.
+    fn inside(&mut self, request: &Request, file: &Prepared, kind: Kind, reach: i64, span: Option<i64>) {
         let session = request.session.unwrap();
         let state = self.states.get_mut(&request.file).unwrap();
         if request.op == kind.open() {
@@ -239,7 +241,16 @@ impl Rank {
             _ if facts.pending => *pending += 1,
             _ => (),
         }
-        let at = request.offset as i64 + request.shift * self.number;
+        let mut at = request.offset as i64 + request.shift * self.number;
+        if request.op == Op::MpiView {
+            self.pointers.remove(&session);
+        }
+        if let Some(span) = span {
+            let pointer = self.pointers.entry(session).or_default();
+            assert!(self.number > 0 || *pointer == at, "{at} is not where the root's pointer stands, {pointer}");
+            at = *pointer;
+            *pointer += span;
+        }
         assert!(at >= 0);
         let before = self.written.entry(request.file).or_default();
         match facts.moves {
@@ -291,7 +302,9 @@ pub(super) fn check(made: &Synthetic, of: &Profile, processes: u32) {
         let count = ranks.iter().filter(|rank| is_of(rank)).count() as u64;
         let bytes = if is_shared && request.comm != OWN { request.size * count } else { request.size };
         let reach = view.map_or(bytes, |view| super::extent::reach(view, bytes)) as i64;
-        ranks.iter_mut().filter(|rank| is_of(rank)).for_each(|rank| rank.inside(request, file, kind, reach));
+        let span = view.map_or(bytes, |view| super::extent::spanned(view, bytes)) as i64;
+        let span = (is_shared && request.comm == OWN).then_some(span);
+        ranks.iter_mut().filter(|rank| is_of(rank)).for_each(|rank| rank.inside(request, file, kind, reach, span));
         let limit = frame.files[request.file as usize].size.filter(|&size| size > 0);
         if facts.moves != Moves::Nothing && !is_shared {
             assert!(limit.is_none_or(|limit| request.offset + request.size <= limit), "beyond FS");

@@ -2,7 +2,8 @@
 //!
 //! Ours, beside the thesis's draws from the frequency of operations: the graph of what follows what falls into parts from which there is a way back (strongly
 //! connected components) and steps between them, which a session takes once, as from its writes to its reads. A session gets a way through the parts, and
-//! each part its share of the session's length. In a part an operation that follows itself does so in a run, as long as the profile's on average, before
+//! each part its share of the session's length; where not all ranks make all requests, longer sessions get longer ways, so that each rank makes its share. In
+//! a part an operation that follows itself does so in a run, as long as the profile's on average, before
 //! another one follows, in its share. Longer sessions have longer parts and longer runs, not more of them.
 
 use stripewise_workpath::{Op, Who};
@@ -152,6 +153,52 @@ impl Walks {
         out.extend(std::iter::repeat_n(Act { op: self.usual, who: Who::All }, length - done));
     }
 
+    /// Whether not all operations are of the same ranks: the way decides then who makes how many requests.
+    pub fn differ(&self) -> bool {
+        self.acts.windows(2).any(|pair| matches!(pair, [a, b] if a.who != b.who))
+    }
+
+    /// Durations (D) in an order for the sessions whose walks follow, in which sums over ways are to each other as in the profile: from the longest on, each
+    /// goes to the ways that lack most on average. Among ways of one length the order stays.
+    pub fn matched(&self, durations: Vec<f64>) -> Vec<f64> {
+        let mut ahead = self.clone();
+        let mut ways: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        // Without requests between open and close there is no way.
+        let walked: Vec<usize> = (0..durations.len()).filter(|&at| between(&durations, at) > 0.0).collect();
+        for &at in &walked {
+            let expected: f64 = ahead.way().iter().map(|&(part, _)| self.length(part)).sum();
+            ways.entry(expected.to_bits()).or_default().push(at);
+        }
+        let expected: f64 = ways.iter().map(|(&length, sessions)| f64::from_bits(length) * sessions.len() as f64).sum();
+        let times = walked.iter().map(|&at| between(&durations, at)).sum::<f64>() / expected;
+        let mut shares: Vec<Share> = ways
+            .into_iter()
+            .map(|(length, sessions)| Share { lacks: f64::from_bits(length) * times * sessions.len() as f64, sessions, dealt: Vec::new() })
+            .collect();
+        let mut order: BTreeSet<(u64, usize)> = shares.iter().enumerate().map(|(number, share)| (share.mean(), number)).collect();
+        let mut longest = walked;
+        longest.sort_by(|&a, &b| between(&durations, b).total_cmp(&between(&durations, a)));
+        for at in longest {
+            let Some((_, number)) = order.pop_last() else { break };
+            let Some(share) = shares.get_mut(number) else { break };
+            share.lacks -= between(&durations, at);
+            share.dealt.push(at);
+            if share.dealt.len() < share.sessions.len() {
+                order.insert((share.mean(), number));
+            }
+        }
+        let mut found = durations.clone();
+        for share in &mut shares {
+            share.dealt.sort_unstable();
+            for (&session, &from) in share.sessions.iter().zip(&share.dealt) {
+                if let (Some(cell), Some(&duration)) = (found.get_mut(session), durations.get(from)) {
+                    *cell = duration;
+                }
+            }
+        }
+        found
+    }
+
     fn length(&self, part: usize) -> f64 {
         self.parts.get(part).map_or(1.0, |part| part.length)
     }
@@ -187,6 +234,27 @@ impl Walks {
     fn run_of(&mut self, at: usize, times: f64) -> u64 {
         self.within.get_mut(&at).map_or(0, |steps| steps.next_run(times))
     }
+}
+
+/// What sessions with ways of one length get of all durations.
+struct Share {
+    /// Requests that are still theirs.
+    lacks: f64,
+    sessions: Vec<usize>,
+    /// Draws that they have got.
+    dealt: Vec<usize>,
+}
+
+impl Share {
+    /// What each of those without a duration lacks, in bits that are in the order of the numbers.
+    fn mean(&self) -> u64 {
+        (self.lacks / (self.sessions.len() - self.dealt.len()) as f64).max(0.0).to_bits()
+    }
+}
+
+/// Requests between open and close of a session.
+fn between(durations: &[f64], at: usize) -> f64 {
+    durations.get(at).map_or(0.0, |duration| (duration - 1.0).max(0.0))
 }
 
 /// The operation of a key, where such a session can have it. Collective calls are of all, and in what some open alone all is theirs.

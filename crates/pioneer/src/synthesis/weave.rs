@@ -192,8 +192,9 @@ fn whole(patterns: &Path<'_>) -> Result<Part, String> {
     Ok(Part::over(Node::rounds(1, 0), bodies(patterns, 0, patterns.len(), 0)?))
 }
 
-/// Writes the mixture: before each node of `statistics` so many requests of `patterns` as `before` says, the others behind. Fails with a sentence.
-pub fn woven<W: Write + Seek>(patterns: &Path<'_>, statistics: &Path<'_>, before: &[u64], out: W) -> Result<W, String> {
+/// Writes the mixture for so many processes: before each node of `statistics` so many requests of `patterns` as `before` says, the others behind. Fails with a
+/// sentence.
+pub fn woven<W: Write + Seek>(patterns: &Path<'_>, statistics: &Path<'_>, processes: u32, before: &[u64], out: W) -> Result<W, String> {
     if before.len() != statistics.len() {
         return Err("statistics have another number of nodes than of requests".to_owned());
     }
@@ -213,7 +214,7 @@ pub fn woven<W: Write + Seek>(patterns: &Path<'_>, statistics: &Path<'_>, before
     nodes.clear();
     whole.unrolled(&whole.node, 0, done, whole.round(), &mut nodes);
     nodes.iter().try_for_each(|node| writer.node(node)).map_err(io)?;
-    let of_root = patterns.count(0, tables.processes.max(1)).saturating_add(statistics.requests_of_root);
+    let of_root = patterns.count(0, processes).saturating_add(statistics.requests_of_root);
     writer.finish(&tables, of_root).map_err(io)
 }
 

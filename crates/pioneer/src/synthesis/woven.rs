@@ -32,7 +32,7 @@ fn body(random: &mut SplitMix64, depth: u64, out: &mut Vec<Node>) {
         }
         let ops = [(Op::MpiWriteAt, 0), (Op::MpiWriteAtAll, 0), (Op::MpiView, 0), (Op::Pwrite, 1), (Op::Fstat, 1)];
         let (op, file) = ops[random.below(5) as usize];
-        let who = [Who::All, Who::Root, Who::Group(0)][if op == Op::MpiWriteAt { random.below(3) as usize } else { 0 }];
+        let who = [Who::All, Who::Root, Who::Group(0), Who::Last][if op == Op::MpiWriteAt { random.below(4) as usize } else { 0 }];
         let slack = random.below(4) as u32;
         out.push(Node {
             who,
@@ -99,7 +99,7 @@ fn look(seed: u64) -> (u64, usize) {
 
     let own = write::write(&of, &made, seed, Cursor::new(Vec::new())).unwrap().into_inner();
     let statistics = Path::parse(&own).unwrap();
-    let mixed = woven(&patterns, &statistics, &before, Cursor::new(Vec::new())).unwrap().into_inner();
+    let mixed = woven(&patterns, &statistics, processes, &before, Cursor::new(Vec::new())).unwrap().into_inner();
     let mixture = Path::parse(&mixed).unwrap();
     check_playable(&mixture, processes).unwrap();
     // What lies between two of statistics has each node of the patterns once, and before and behind it once for each loop that is cut.
@@ -135,7 +135,7 @@ fn cut(before: &[u64]) -> Vec<(Option<Op>, u64, i64)> {
     let own = Tables { files: tables().files, comms: vec![Comm::World, Comm::Own], ..Tables::default() };
     let stats = written(&stats, &own);
     let (patterns, stats) = (Path::parse(&bytes).unwrap(), Path::parse(&stats).unwrap());
-    let mixed = woven(&patterns, &stats, before, Cursor::new(Vec::new())).unwrap().into_inner();
+    let mixed = woven(&patterns, &stats, 4, before, Cursor::new(Vec::new())).unwrap().into_inner();
     let mixture = Path::parse(&mixed).unwrap();
     (0..mixture.len()).filter_map(|at| mixture.node(at)).map(|node| (node.op, node.size, node.at)).collect()
 }

@@ -7,7 +7,7 @@ use stripewise_workpath::node::{ALONE, APART, TOGETHER, mode};
 use stripewise_workpath::{Class, File, Node, Op, PathWriter, Tables, Who, takes_part};
 
 use super::Synthetic;
-use super::arguments::Request;
+use super::arguments::{Request, ns};
 use super::pauses::Pauses;
 use super::profile::{CLASSES, Kind, Profile};
 
@@ -118,7 +118,7 @@ pub fn write<W: Write + Seek>(profile: &Profile, made: &Synthetic, seed: u64, ou
         if let Some(drawn) = pauses.number(request) {
             (node.slack_first, node.slack_rest, node.flags) = (drawn, drawn, node.flags | APART);
         }
-        let waits = profile.together.get(request.op.name()).is_some_and(|from_s| request.slack_ns as f64 >= from_s * 1e9);
+        let waits = profile.together.get(request.op.name()).is_some_and(|&from_s| request.slack_ns >= ns(from_s));
         if waits && node.who == Who::All {
             node.flags |= TOGETHER;
         }

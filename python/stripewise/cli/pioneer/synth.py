@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,6 @@ from ...pioneer.synthesis.synthesize import (
     STATISTICS,
     SYMBOLIC,
     WAYS,
-    FileWay,
     Knobs,
     Synthetic,
     synthesize,
@@ -29,7 +28,7 @@ from ..arguments import flattened
 from ..options import JsonOption
 from ..output import aligned, print_json, printable, progress, wrapped
 
-#: Files that are listed of either way; `--json` says it of all.
+#: Files that are listed of either way; `--json` lists more, and counts all.
 FILES_SHOWN_MAX = 10
 #: Ways as sentences have them.
 _HOW = {
@@ -96,7 +95,7 @@ def _print(made: Synthetic) -> None:
         f"{_HOW[made.way]}, for {made.processes} process(es)"
     )
     if made.way == MIXTURE:
-        for line in aligned(("file", "class", "by"), _rows(made.ways), left=3):
+        for line in aligned(("file", "class", "by"), _rows(made), left=3):
             typer.echo(line)
     for way, likeness in made.likeness.items():
         if likeness is not None:
@@ -105,7 +104,17 @@ def _print(made: Synthetic) -> None:
         typer.echo(f"two ranks of the run:   K-S {_text(made.floor)}")
     if made.is_edited:
         typer.echo(
-            wrapped(f"the classes were edited after the symbolic patterns were made: --by {made.patterns} takes these")
+            wrapped(
+                "the classes, together or subgroups were edited after the symbolic patterns were made: "
+                f"--by {made.patterns} takes these as they were"
+            )
+        )
+    if made.waits_lost:
+        typer.echo(
+            wrapped(
+                f"ranks wait for each other no more before {', '.join(made.waits_lost)} where slack is now below the "
+                "limits in the profile's key together; lower them there, too, or give --scale slack=FACTOR"
+            )
         )
     if made.is_guess:
         typer.echo(
@@ -117,14 +126,13 @@ def _print(made: Synthetic) -> None:
     typer.echo(f"to play it: stripewise play {quoted(made.path)} -n {made.processes} --directory DIR")
 
 
-def _rows(ways: Sequence[FileWay]) -> Iterator[tuple[str, str, str]]:
-    """Of either way the first files."""
-    for way in (SYMBOLIC, STATISTICS):
-        mine = [each for each in ways if each.way == way]
-        for each in mine[:FILES_SHOWN_MAX]:
+def _rows(made: Synthetic) -> Iterator[tuple[str, str, str]]:
+    """Of either way the first files, and how many more there are."""
+    for way, count in made.files_by.items():
+        for each in [each for each in made.ways if each.way == way][:FILES_SHOWN_MAX]:
             yield printable(each.name), each.file_class, _HOW[way]
-        if len(mine) > FILES_SHOWN_MAX:
-            yield f"... {len(mine) - FILES_SHOWN_MAX:,} more", "", _HOW[way]
+        if count > FILES_SHOWN_MAX:
+            yield f"... {count - FILES_SHOWN_MAX:,} more", "", _HOW[way]
 
 
 def _text(likeness: Likeness) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -111,14 +111,14 @@ def _kinds(gwp: Gwp, rows: Int, begins: Int) -> Int:
 
 def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     """The characteristics of a path."""
-    path = told(gwp)
+    path, together = _together(told(gwp))
     gwp = path.gwp
     frame = framework_of(gwp)
     file_class = np.array([CLASSES.index(each.file_class) for each in gwp.files], np.int64)
     children = max(1, gwp.processes - 1)
     return Profile(
         apart=gwp.apart,
-        together=_together(path),
+        together=together,
         processes=gwp.processes,
         requests=len(gwp),
         duration_s=gwp.duration_ns / 1e9,
@@ -132,18 +132,23 @@ def profile_of(gwp: Gwp, tool: str = "") -> Profile:
     )
 
 
-def _together(path: Told) -> dict[str, float]:
+def _together(path: Told) -> tuple[Told, dict[str, float]]:
     """By operation the slack, in seconds, from which on all ranks wait for each other before it: the least that takes
     in few others and most of those; without an operation that no slack tells apart.
+
+    And the path with the waiting in the slack of requests before which statistics will not wait. Those whose own slack
+    is below the limit get as much of it as there is up to the limit, where ranks wait.
     """
     gwp, found = path.gwp, {}
+    slack = gwp.slack_ns + (0 if gwp.waited_ns is None else gwp.waited_ns * gwp.is_together)
     for op, rows in _groups(path, np.flatnonzero(np.isin(gwp.op, gwp.op[gwp.is_together]))):
         waits, others = (np.sort(gwp.slack_ns[rows[each]]) for each in (gwp.is_together[rows], ~gwp.is_together[rows]))
         for at, limit in enumerate(waits[: len(waits) // 2 + 1].tolist()):
             if len(others) - np.searchsorted(others, limit) <= OTHERS_MAX * (len(waits) - at):
                 found[op] = limit // 1000 / 1e6
+                slack[rows] = np.minimum(slack[rows], np.maximum(gwp.slack_ns[rows], limit))
                 break
-    return found
+    return replace(path, gwp=replace(gwp, slack_ns=slack)), found
 
 
 def session_gaps(gwp: Gwp, frame: Framework, of: Int) -> Int:

@@ -101,6 +101,8 @@ class Gwp:
     apart: bool = False
     #: All ranks wait for each other before the slack (meetings.py), which is without that waiting; None: nowhere.
     together: Bool | None = None
+    #: The root's waiting that the slack is without, ns; None: there is none.
+    waited_ns: Int | None = None
     #: Of a part of a path the sequence ids that its rows have in the whole; None: they are counted through.
     whole_ids: Int | None = None
     #: All requests of the first group's chosen child; None: there is no child, or its requests are not known.
@@ -122,16 +124,17 @@ class Gwp:
     def take(self, rows: Int | Bool) -> Gwp:
         """These rows alone, with all files."""
         columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        maybe = {name: getattr(self, name) for name in ("together", "whole_ids")}
+        maybe = {name: getattr(self, name) for name in ("together", "waited_ns", "whole_ids")}
         return replace(self, **columns, **{name: each[rows] for name, each in maybe.items() if each is not None})
 
     def part(self, kept: Bool) -> Gwp:
         """The requests of some files alone (`kept`, by number of the file), with the ids that they have here.
 
-        Files that a rename or link leads from one to the other must be kept together.
+        Files that a rename or link leads from one to the other should be kept together: of one whose other file is
+        not kept the other is unknown (-1).
         """
         rows = np.flatnonzero(kept[self.file])
-        number = np.append(np.cumsum(kept) - 1, -1)
+        number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         return replace(
             self.take(rows),
             file=number[self.file[rows]],

@@ -1,7 +1,7 @@
 """The generic workload path of a trace (thesis, sections 2.5.1 and 2.6.2): `read_gwp`.
 
 Root and one child of each subgroup stand for all processes: only their records are read whole, those of others where
-these seem to wait for each other.
+these may wait for each other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def read_gwp(path: Path, choice: Choice = BY_DEFAULT, subgroups: str | None = No
         application = str(command[0]) if isinstance(command, list) and command else None
 
         def alike(child: Records) -> Iterator[Records]:
-            return _alike(trace, child, next(group.ranks for group in groups if group.chosen == child.rank))
+            ranks = next(group.ranks for group in groups if group.chosen == child.rank)
+            return _alike(trace, child, ranks, len(groups))
 
         made = joined(records, trace.names, root, groups, trace.processes, _communicators(trace), alike)
         mine = records[groups[0].chosen] if groups else None
@@ -66,10 +67,12 @@ def _found(trace: Trace, children: Sequence[int]) -> list[Subgroup]:
     return found_groups(profiles, len(kinds))
 
 
-def _alike(trace: Trace, child: Records, ranks: Sequence[int]) -> Iterator[Records]:
-    """The records of further ranks of a child's group that make the very operations which it makes, in its order."""
+def _alike(trace: Trace, child: Records, ranks: Sequence[int], groups: int) -> Iterator[Records]:
+    """The records of further ranks of a child's group that make the very operations which it makes, in its order: this
+    group's part of those that may be looked at, but at least two."""
     others = [rank for rank in ranks if rank != child.rank and rank in trace.ranks]
-    count = min(WITNESSES_MAX, WITNESSED_MAX // max(1, len(child)), len(others))
+    most = min(WITNESSES_MAX, WITNESSED_MAX // max(1, len(child))) // groups
+    count = min(max(2, most), len(others))
     for at in range(count):
         rank = others[at * len(others) // count]
         found = records_of(trace, rank)

@@ -5,6 +5,7 @@ Requests that only children make are put in where they make them (ours: the thes
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,7 +56,7 @@ def joined(
     for at, group in enumerate(groups):
         child = records[group.chosen]
         found = match(parts.root, parts.root_file, child, lookup[group.chosen][child.file], ends)
-        parts.add(child, lookup[group.chosen], found, at, group.chosen - root)
+        parts.add(child, lookup[group.chosen], found, at, alike)
     parts.meet([records[group.chosen] for group in groups], alike)
     return _path(parts, templates, order, processes, groups, opened, root, lookup)
 
@@ -69,6 +70,8 @@ def _lookup(templates: Templates, rank: int, names: Sequence[str], used: Sequenc
 
 #: Records, their files, who makes them, shifts, slack, the root's row that they stand at, the rank that they are of.
 _Piece = tuple[Records, Code, Int, Int, Int, Int, int]
+#: Rank 0 and a child are no further apart, bytes; else sums of places might have more than 63 bits.
+_FAR = 1 << 60
 
 
 class _Parts:
@@ -79,14 +82,17 @@ class _Parts:
         self.processes = processes
         self.root_file = lookup[root.file]
         self.matches: list[Int] = []
-        #: Of each of these the sizes of the child's, by the root's rows.
+        #: Of each of these the sizes of the child's, its places (the root's, where the shift from it tells the child's)
+        #: and the shifts, by the root's rows.
         self.sizes: list[Int] = []
-        self.shift = np.zeros(len(root), np.int64)
-        #: Rows that children alone make: records, templates, the root's row before each, their group, shift.
-        self.alone: list[tuple[Records, Code, Int, int, int]] = []
+        self.places: list[Int] = []
+        self.shifts: list[Int] = []
+        #: Rows that children alone make: records, templates, the root's row before each, shift, their group and rank.
+        self.alone: list[tuple[Records, Code, Int, Int, int, int]] = []
         self.apart = False
         self.slack = _slack(root)
         self.together = np.zeros(len(root), np.bool_)
+        self.waited = np.zeros(len(root), np.int64)
         self._sessions = int(root.session.max()) + 1 if len(root) else 0
         rows = np.flatnonzero(root.session >= 0)
         #: First and last row of each session; one more stands for none.
@@ -94,15 +100,22 @@ class _Parts:
         np.minimum.at(self._ends[0], root.session[rows], rows)
         np.maximum.at(self._ends[1], root.session[rows], rows)
 
-    def add(self, child: Records, lookup: Code, found: Int, group: int, distance: int) -> None:
+    @property
+    def shift(self) -> Int:
+        """Of what all make: that of the first group."""
+        return self.shifts[0] if self.shifts else np.zeros(len(self.root), np.int64)
+
+    def add(
+        self, child: Records, lookup: Code, found: Int, group: int, alike: Callable[[Records], Iterable[Records]]
+    ) -> None:
         """The child of a group, and which of its records mimics which of the root's."""
         hit = np.flatnonzero(found >= 0)
         theirs = found[hit]
-        known = (self.root.offset[hit] >= 0) & (child.offset[theirs] >= 0)
-        apart = child.offset[theirs] - self.root.offset[hit]
-        even = known & (apart % distance == 0)
+        self.shifts.append(np.zeros(len(found), np.int64))
+        self.shifts[-1][hit] = shift = _shift(self.root.take(hit), child.take(theirs))
+        self.places.append(self.root.offset.copy())
+        self.places[-1][hit] = child.offset[theirs] - (child.rank - self.root.rank) * shift
         if not self.matches:
-            self.shift[hit] = np.where(even, apart // distance, 0)
             starts = self.root.start_ns[hit], child.start_ns[theirs]
             self.apart = is_apart(self.slack[hit], _slack(child)[theirs], *starts)
         self.matches.append(found)
@@ -133,15 +146,51 @@ class _Parts:
         session[place >= 0] = place[place >= 0]
         mine = child.take(rows)
         slack = _slack(child)[rows]
-        mine = replace(mine, session=session[mine.session], held_ns=slack)
-        self.alone.append((mine, lookup[mine.file], before, group, child.rank))
+        offset, shift = _from_second(child, rows, alike)
+        mine = replace(mine, session=session[mine.session], held_ns=slack, offset=offset)
+        self.alone.append((mine, lookup[mine.file], before, shift, group, child.rank))
 
     def meet(self, children: Sequence[Records], alike: Callable[[Records], Iterable[Records]]) -> None:
         """The root's slack without the waiting, where all ranks wait for each other."""
         found = meetings_of(self.root, list(zip(children, self.matches, strict=True)), alike)
         self.together[found.rows] = True
-        self.slack[found.rows] = found.pause_ns + self.root.held_ns[found.rows]
+        pause = found.pause_ns + self.root.held_ns[found.rows]
+        self.waited[found.rows] = np.maximum(self.slack[found.rows] - pause, 0)
+        self.slack[found.rows] = pause
         self.apart |= found.apart
+
+
+def _shift(one: Records, other: Records) -> Int:
+    """Bytes from rank to rank between records that are alike; 0 where a place is not known, or does not go evenly."""
+    distance = other.rank - one.rank
+    apart = other.offset - one.offset
+    even = (one.offset >= 0) & (other.offset >= 0) & (apart % distance == 0)
+    return np.where(even, apart // distance, 0)
+
+
+def _from_second(child: Records, rows: Int, alike: Callable[[Records], Iterable[Records]]) -> tuple[Int, Int]:
+    """Where rank 0 would make what a child makes alone, and the shift of it: from another rank of its group that does
+    exactly as the child, in files that both have; where a third one goes by it, too. Else the child's place, and 0.
+
+    Where rank 0 would be before the file's begin, all that the child makes alone in it is some shifts further on.
+    """
+    mine = child.take(rows)
+    offset, shift = mine.offset.copy(), np.zeros(len(rows), np.int64)
+    others = itertools.islice(alike(child), 2) if (mine.offset >= 0).any() else ()
+    for at, other in enumerate(others):
+        theirs = other.take(rows)
+        found = np.where(theirs.file == mine.file, _shift(mine, theirs), 0)
+        shift = np.where(found == shift, shift, 0) if at else np.where(np.abs(found) < _FAR // child.rank, found, 0)
+    offset -= child.rank * shift
+    before = (offset < 0) & (mine.offset >= 0)
+    for file in np.unique(mine.file[before]).tolist():
+        here = (mine.file == file) & (mine.offset >= 0)
+        steps = np.unique(shift[here & before])
+        if len(steps) == 1:
+            offset[here] += -(int(offset[here].min()) // int(steps[0])) * int(steps[0])
+        else:
+            offset[here & before], shift[here & before] = mine.offset[here & before], 0
+    return offset, shift
 
 
 def _slack(records: Records) -> Int:
@@ -173,12 +222,12 @@ def _path(
         if len(some):
             whose = np.full(len(some), FIRST_GROUP + group, np.int64)
             slack = parts.slack[some]
-            mine = replace(root.take(some), size=parts.sizes[group][some])
-            pieces.append((mine, parts.root_file[some], whose, parts.shift[some], slack, some, root_rank))
-    for child, theirs, before, group, rank in parts.alone:
+            mine = replace(root.take(some), size=parts.sizes[group][some], offset=parts.places[group][some])
+            pieces.append((mine, parts.root_file[some], whose, parts.shifts[group][some], slack, some, root_rank))
+    for child, theirs, before, shifts, group, rank in parts.alone:
         is_all = len(groups) == 1
         whose = np.full(len(child), CHILDREN if is_all else FIRST_GROUP + group, np.int64)
-        pieces.append((child, theirs, whose, np.zeros(len(child), np.int64), child.held_ns, before, rank))
+        pieces.append((child, theirs, whose, shifts, child.held_ns, before, rank))
     communicators: dict[Communicator, int] = {}
     comm = [_comm_of(records, opened.get(rank, {}), processes, communicators) for records, *_, rank in pieces]
     key = np.concatenate([np.asarray(before) for *_, before, _ in pieces])
@@ -195,7 +244,9 @@ def _path(
     op, offset, size = column("op"), column("offset"), column("size")
     base = base_of(templates.classes)
     span = spanned(column("session"), op == operations()["mpi_view"].number, size, view)
-    before = _bytes_before(op, file, offset, span, shift, processes, len(order))
+    # Where who stands for the others is, of what these make alone.
+    reader = np.concatenate([np.full(len(each[0]), 0 if each[-1] == root_rank else each[-1]) for each in pieces])[at]
+    before = _bytes_before(op, file, offset, span, shift, reader, processes, len(order))
     # What a rename or a link makes is not there before it.
     before[np.unique(other[other >= 0])] = 0
     directories = _directories(op, file, len(order))
@@ -227,6 +278,7 @@ def _path(
         groups=tuple(groups),
         apart=parts.apart,
         together=np.concatenate([parts.together & (who == ALL), np.zeros(len(key) - len(root), np.bool_)])[at],
+        waited_ns=np.concatenate([parts.waited, np.zeros(len(key) - len(root), np.int64)])[at],
     )
 
 
@@ -271,8 +323,10 @@ def _directories(op: Int, file: Int, files: int) -> Bool:
     return found
 
 
-def _bytes_before(op: Int, file: Int, offset: Int, size: Int, shift: Int, processes: int, files: int) -> Int:
-    """How far each file is read beyond what the run has written of it by then."""
+def _bytes_before(
+    op: Int, file: Int, offset: Int, size: Int, shift: Int, reader: Int, processes: int, files: int
+) -> Int:
+    """How far each file is read by these ranks beyond what the run has written of it by then."""
     ops = operations().values()
     reads = np.zeros(256, np.bool_)
     writes = np.zeros(256, np.bool_)
@@ -283,13 +337,13 @@ def _bytes_before(op: Int, file: Int, offset: Int, size: Int, shift: Int, proces
     if not len(rows) or not reads[op[rows]].any():
         return found
     rows = rows[np.argsort(file[rows].astype(np.int32), kind="stable")]
-    own = offset[rows] + size[rows]
-    end = own + np.maximum(shift[rows], 0) * (processes - 1)
+    end = offset[rows] + size[rows] + np.maximum(shift[rows], 0) * (processes - 1)
+    own = offset[rows] + size[rows] + shift[rows] * reader[rows]
     written = np.where(writes[op[rows]], end, 0)
     begins = np.flatnonzero(np.diff(file[rows], prepend=-1))
     for begin, stop in zip(begins.tolist(), np.append(begins[1:], len(rows)).tolist(), strict=True):
         reach = np.maximum.accumulate(written[begin:stop])
-        # The root's reads alone: what another rank reads of its neighbour's may come round to the first.
+        # One rank's reads alone: what another one reads of its neighbour's may come round to the first.
         lacks = reads[op[rows[begin:stop]]] & (own[begin:stop] > reach)
         if lacks.any():
             found[file[rows[begin]]] = end[begin:stop][lacks].max()

@@ -30,16 +30,23 @@ COVERED_MIN = 0.05
 _NUMBER = re.compile(r"\d+")
 
 
-def programs(gwps: Sequence[Gwp]) -> dict[str, Any]:
+def programs(gwps: Sequence[Gwp], named: Sequence[Gwp] = ()) -> dict[str, Any]:
     """As `symbolic.programs`; where the whole has no patterns, of the regular files, with the others' classes under
     `uncovered`.
+
+    `named` are the same paths, file by file, with the names by which the regular files are chosen: those of paths
+    without names say nothing (anonymous.py).
     """
+    named = named or gwps
     whole = symbolic.programs(gwps)
-    kept = None if has_program(whole) else regular_files(gwps[0])
+    kept = None if has_program(whole) else regular_files(named[0])
     if kept is None:
         return whole
-    names = {each.template for each, is_kept in zip(gwps[0].files, kept.tolist(), strict=True) if is_kept}
-    others = [gwp.part(np.array([each.template in names for each in gwp.files], np.bool_)) for gwp in gwps[1:]]
+    names = {each.template for each, is_kept in zip(named[0].files, kept.tolist(), strict=True) if is_kept}
+    others = [
+        gwp.part(np.array([each.template in names for each in files.files], np.bool_))
+        for gwp, files in zip(gwps[1:], named[1:], strict=True)
+    ]
     found = symbolic.programs([gwps[0].part(kept), *others])
     if not has_program(found):
         return whole
@@ -55,7 +62,7 @@ def regular_files(gwp: Gwp) -> Bool | None:
     if not len(gwp):
         return None
     together = _together(gwp)
-    alone = np.bincount(together[np.arange(len(gwp.files))], symbolic.nodes_by_file(gwp))
+    alone = np.bincount(together, symbolic.nodes_by_file(gwp))
     requests = np.bincount(together[gwp.file], minlength=len(alone))
     irregular = (alone > NODES_MIN) & (alone > NODES_SHARE * requests)
     kept: Bool = ~irregular[together]
@@ -77,12 +84,19 @@ def regular_files(gwp: Gwp) -> Bool | None:
 
 def _together(gwp: Gwp) -> Int:
     """By file a number that those share which renames and links lead from one to the other."""
-    found = np.arange(len(gwp.files))
+    above = list(range(len(gwp.files)))
+
+    def top(file: int) -> int:
+        while above[file] != file:
+            above[file] = above[above[file]]
+            file = above[file]
+        return file
+
     rows = np.flatnonzero(gwp.other >= 0)
     pairs = np.unique(np.stack([gwp.file[rows], gwp.other[rows]], axis=1), axis=0)
     for first, second in pairs.tolist():
-        found[found == found[second]] = found[first]
-    return found
+        above[top(second)] = top(first)
+    return np.array([top(file) for file in range(len(above))], np.int64)
 
 
 def _forms(gwp: Gwp, together: Int) -> Int:

@@ -5,6 +5,7 @@ and private classes and their operations outside sessions (OS, RT2), `sessions` 
 slack (ST, ST2, and limits in `together`). `--fs 10x` makes files larger: FS, OFF and SHIFT. `--set KEY=VALUE` sets
 one characteristic, or multiplies it: KEY is a name of table 2.4, then perhaps a class, a kind of session and an
 operation, with dots between. A name without a mark means it whoever makes it (marks.py), one with a mark that alone.
+Where a factor is of all slack of an operation, its limit in `together` goes with it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,36 @@ def turned(profile: Mapping[str, Any], scale: Iterable[str], sets: Iterable[str]
     return made
 
 
+def waits_lost(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Operations before which all ranks wait for each other in the profile `before`, and somewhere in `after` no more:
+    all slack of theirs there is below the limit in `together`.
+    """
+    found = []
+    for op, from_s in after["together"].items():
+        limit = before["together"].get(op, math.inf)
+        waited = {place for place, given in _slacks(before, op) if _largest(given) >= limit}
+        if any(place in waited and _largest(given) < from_s for place, given in _slacks(after, op)):
+            found.append(op)
+    return found
+
+
+def _slacks(profile: Mapping[str, Any], op: str) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Where there is slack of all ranks before an operation, and that."""
+    for key in ("ST", "ST2"):
+        for where, holder in _holders(profile, key, None, None):
+            for name, given in holder.get(key, {}).items():
+                # What stands under open and close is of either interface; a kind with a mark is of some ranks.
+                if name in (op, op.removeprefix("mpi_")) and where != "root" and "@" not in where:
+                    yield (key, where, name), given
+
+
+def _largest(value: Json) -> float:
+    if "short" in value:
+        return max(_largest(value["short"]), _largest(value["long"]))
+    given = value.get("values") or value.get("quantiles") or value.get("uniform") or [value.get("constant", math.inf)]
+    return float(max(given))
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copied(each) for key, each in value.items()}
@@ -83,7 +114,13 @@ def _set(profile: Json, text: str) -> None:
     if not equals or key not in (*OF_CLASS, *OF_KIND):
         known = ", ".join((*OF_CLASS, *OF_KIND))
         raise UsageError(f"--set: '{text}' names no characteristic; give one of {known}, e.g. SIZE.shared=*2")
+    slacks = {op: [given for _, given in _slacks(profile, op)] for op in profile.get("together", {})}
     changed = _apply(profile, named, tuple(where), _change(key, amount, text), text)
+    if amount.startswith("*"):
+        # Limits go with slack as a whole; beside slack that stays they stay.
+        for op, before in slacks.items():
+            if before and all(now is not given for (_, now), given in zip(_slacks(profile, op), before, strict=False)):
+                profile["together"][op] *= _factor(amount[1:], "--set", text)
     if not changed:
         raise UsageError(f"--set: '{text}' changes nothing, for the profile has no such {key}; {_there(profile, key)}")
 
@@ -145,7 +182,9 @@ def _apply(profile: Json, named: str, where: tuple[str, ...], change: Callable[[
     return changed
 
 
-def _holders(profile: Json, key: str, file_class: str | None, kind: str | None) -> Iterator[tuple[str, Json]]:
+def _holders(
+    profile: Mapping[str, Any], key: str, file_class: str | None, kind: str | None
+) -> Iterator[tuple[str, Json]]:
     for name, of in profile["classes"].items():
         # Nothing is told of a class without files.
         if file_class not in (None, name) or (not of["OS"] and file_class is None):

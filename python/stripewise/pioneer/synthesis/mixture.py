@@ -7,7 +7,7 @@ patterns' requests fill the holes (crates/pioneer/src/synthesis/weave.rs).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,40 @@ def uncovered_of(data: Mapping[str, Any], source: str) -> tuple[int, dict[str, A
     """Requests of the traced run's sequence, and the profile (as JSON with all keys) of the files that the patterns of
     the profile `data` do not cover. Raises WorkloadError naming `source` and the key.
     """
-    given = Fields(data["programs"], source, "programs.", WorkloadError).table("uncovered")
+    programs = Fields(data["programs"], source, "programs.", WorkloadError)
+    given = programs.data["uncovered"]
+    if not isinstance(given, Mapping):
+        raise programs.error(
+            "uncovered",
+            "is no object",
+            "give it the keys requests and classes, or leave it out of patterns of all files",
+        )
     fields = Fields(given, source, "programs.uncovered.", WorkloadError)
     fields.only({"requests", "classes"})
     requests = fields.integer("requests", 0, _REQUESTS_MAX)
     kept = {key: data[key] for key in ("processes", "apart", "together", "subgroups")}
-    part = {"version": 1, **kept, "classes": fields.table("classes")}
-    return requests, profile_of(part, f"{source}: programs.uncovered").as_json()
+    part = profile_of({"version": 1, **kept, "classes": fields.table("classes")}, f"{source}: programs.uncovered")
+    opened = {data["programs"]["files"][number]["name"] for number in _opened(data["programs"]["body"])}
+    for file_class, of in part.classes.items():
+        for name in of.names:
+            for above in sorted(opened.intersection(_above(name))):
+                raise fields.error(
+                    f"classes.{file_class}.names", f"has '{name}' below '{above}', a file of programs.files",
+                    "give one of them another name",
+                )  # fmt: skip
+    return requests, part.as_json()
+
+
+def _opened(nodes: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Numbers of the files that patterns open, but where a formula has the number."""
+    numbers = [node.get("file", 0) for node in nodes if node.get("op") in ("open", "mpi_open")]
+    found = {number for number in numbers if isinstance(number, int)}
+    return found.union(*(_opened(node["body"]) for node in nodes if "body" in node))
+
+
+def _above(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def write_mixture(

@@ -28,8 +28,8 @@ NS = 1e9
 #: Steps of the quantiles that stand for a law.
 _LAW_STEPS = 256
 _KEYS = {
-    "processes", "guess", "classes", "files", "comms", "groups", "views", "slack", "body", "durations_s", "reference",
-    "durations", "floor", "uncovered",
+    "processes", "guess", "classes", "ranks", "files", "comms", "groups", "views", "slack", "body", "durations_s",
+    "reference", "durations", "floor", "uncovered",
 }  # fmt: skip
 _NODE = {
     "op", "file", "who", "comm", "view", "other", "alone", "at", "at_rank", "stride", "size", "slack", "together",

@@ -23,7 +23,7 @@ from ...errors import NoRequestsError
 from .. import path as paths
 from ..characterization.profile_reader import read_profile
 from ..operations import by_number, operations
-from .synthesize import synthesize
+from .synthesize import STATISTICS, SYMBOLIC, synthesize
 
 SCHEMA = pa.schema(
     [
@@ -58,13 +58,15 @@ def write_trace(profile: Path, place: Path, processes: int | None = None, seed: 
     total = 0
     files = paths.info(out)["files"]
     durations = _durations(data.get("programs"))
-    shared = [each["class"] == "shared" for each in files]
+    shared = np.array([each["class"] == "shared" for each in files], np.bool_)
+    alone = _alone(made.way, data.get("programs"))
     root = paths.requests(out, made.processes, 0)
     with pq.ParquetWriter(place / "trace.parquet", SCHEMA) as writer:
         for rank in range(made.processes):
             found = paths.requests(out, made.processes, rank) if rank else root
             names = [os.path.abspath(each["name"].replace("{rank}", str(rank))) for each in files]
-            table = _table(found, root, names, np.asarray(shared), rank, made.processes, durations)
+            _deal(found, root, shared, alone, rank)
+            table = _table(found, names, rank, made.processes, durations)
             if table.num_rows:
                 writer.write_table(table)
             total += table.num_rows
@@ -89,21 +91,40 @@ def _durations(programs: Any) -> Any:
     return found
 
 
-def _table(found: Any, root: Any, names: list[str], shared: Any, rank: int, processes: int, durations: Any) -> Any:
+def _alone(way: str, programs: Any) -> list[int]:
+    """Numbers of communicators of one rank each: a path has those of its patterns first, then, of statistics, that of
+    all ranks and of each by itself."""
+    listed = (programs.get("comms") or ["world"]) if way != STATISTICS else []
+    return [at for at, each in enumerate(listed) if each == "self"] + ([len(listed) + 1] if way != SYMBOLIC else [])
+
+
+def _deal(found: Any, root: Any, shared: Any, alone: list[int], rank: int) -> None:
+    """In collective calls of all on a file, each rank's bytes follow those of the rank before: moves a rank's there."""
+    if not rank:
+        return
+    together = np.zeros(256, np.bool_)
+    for number, each in by_number().items():
+        together[number] = each.is_data and ("_all" in each.name or "_ordered" in each.name)
+    mine, of_root = (
+        np.flatnonzero(together[each["op"]] & shared[each["file"]] & ~np.isin(each["comm"], alone))
+        for each in (found, root)
+    )
+    for file in np.unique(found["file"][mine]).tolist():
+        here, there = mine[found["file"][mine] == file], of_root[root["file"][of_root] == file]
+        if np.array_equal(found["op"][here], root["op"][there]):
+            found["offset"][here] = root["offset"][there] + rank * found["size"][here].astype(np.int64)
+
+
+def _table(found: Any, names: list[str], rank: int, processes: int, durations: Any) -> Any:
     op = found["op"]
     cost = durations[op]
     ends = np.cumsum(found["slack_ns"].astype(np.int64) + cost)
     data = np.zeros(256, np.bool_)
-    writes, together = data.copy(), data.copy()
+    writes = data.copy()
     for number, each in by_number().items():
         data[number] = each.is_data
         writes[number] = each.is_data and "write" in each.name
-        together[number] = each.is_data and ("_all" in each.name or "_ordered" in each.name)
-    offset, size = found["offset"].copy(), found["size"].astype(np.int64)
-    # In calls that all make, each rank's bytes follow those of the rank before.
-    mine, of_root = (np.flatnonzero(together[each["op"]] & shared[each["file"]]) for each in (found, root))
-    if np.array_equal(op[mine], root["op"][of_root]):
-        offset[mine] = root["offset"][of_root] + rank * size[mine]
+    offset, size = found["offset"], found["size"].astype(np.int64)
     rows = np.flatnonzero(data[op] & (size > 0) & (offset >= 0))
     count = len(rows)
 

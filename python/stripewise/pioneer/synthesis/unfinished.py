@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -12,6 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import WorkloadError
+
+#: Files that are made until one stays, at most.
+_TRIES_MAX = 100
 
 
 @contextlib.contextmanager
@@ -32,29 +36,43 @@ def beside(out: Path) -> Iterator[Path]:
         os.close(handle)
 
 
+def _of_node(out: Path) -> str:
+    """How names of this node's begin: the locks of some file systems are seen on their own node alone, so each removes
+    what its own processes left."""
+    return f".{out.name}.{hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:8]}"
+
+
 def _made(out: Path) -> tuple[Path, int]:
-    while True:
-        part = out.with_name(f".{out.name}.{secrets.token_hex(8)}.tmp")
+    for _ in range(_TRIES_MAX):
+        part = out.with_name(f"{_of_node(out)}{secrets.token_hex(8)}.tmp")
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         # Some file systems have no locks: nobody removes anything there.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
-            return part, handle
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(part, follow_symlinks=False), os.fstat(handle)):
+                return part, handle
         # Another synth took it for one that nobody writes, before it was locked.
         os.close(handle)
+        part.unlink(missing_ok=True)
+    raise WorkloadError(f"{out}: cannot be written (files beside it vanish as they are made); give another name")
 
 
 def _sweep(out: Path) -> None:
     """Removes what killed ones left beside `out`: files of ours with such a name that nobody has locked."""
-    name = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{16}}\.tmp")
-    for place in [entry.name for entry in os.scandir(out.parent) if name.fullmatch(entry.name)]:
+    name = re.compile(rf"{re.escape(_of_node(out))}[0-9a-f]{{16}}\.tmp")
+    there: list[str] = []
+    # Where a directory cannot be listed, what was left stays.
+    with contextlib.suppress(PermissionError):
+        there = [entry.name for entry in os.scandir(out.parent) if name.fullmatch(entry.name)]
+    for place in there:
         part = out.with_name(place)
         with contextlib.suppress(OSError):
-            handle = os.open(part, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            # For writing: NFS locks nothing else.
+            handle = os.open(part, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 found = os.fstat(handle)
-                if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+                if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink <= 1:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     part.unlink()
             finally:
