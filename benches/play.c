@@ -3,8 +3,8 @@
  *     play posix|mpi FILE CALLS
  *     play sleep NS TIMES
  *
- * Writes and reads 4 KiB by turns, over the first 16 MiB of the file. Prints {"ns_per_call": ...}. Sleeps so many times, each process for itself, from one
- * absolute time to the next. Prints {"late_us": ...}, the median over all processes and times.
+ * Writes and reads 4 KiB by turns, over the first 16 MiB of the file. Prints {"ns_per_call": ...}. Sleeps so many times, each process for itself, to an
+ * absolute time NS from when the sleep before has ended. Prints {"late_us": ...}, the median over all processes and times.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -95,6 +95,7 @@ int main(int count, char **words)
     MPI_Init(&count, &words);
     if (count != 4) {
         fprintf(stderr, "usage: play posix|mpi FILE CALLS, or play sleep NS TIMES\n");
+        MPI_Finalize();
         return 2;
     }
     if (strcmp(words[1], "sleep") == 0) {

@@ -21,11 +21,22 @@ fn restamped(data: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Whether all ranks wait for each other before requests that they do, as far as they are gone over.
+fn waits(path: &Path<'_>, rank: u32, processes: u32) -> Vec<u32> {
+    path.requests(rank, processes).take(GONE_OVER).filter(|made| made.together).map(|made| made.node).collect()
+}
+
 fuzz_target!(|data: &[u8]| {
     for bytes in [data.to_vec(), restamped(data)] {
         let Ok(path) = Path::parse(&bytes) else { continue };
         for processes in [1, 3, path.tables.processes.max(4)] {
-            let _ = check_playable(&path, processes);
+            if check_playable(&path, processes).is_ok() {
+                let (one, other) = (waits(&path, 0, processes), waits(&path, processes - 1, processes));
+                // One of both may have more requests between, and so be cut earlier.
+                assert!(one.iter().zip(&other).all(|(one, other)| one == other));
+                let are_whole = [0, processes - 1].iter().all(|rank| path.count(*rank, processes) <= GONE_OVER as u64);
+                assert!(!are_whole || one.len() == other.len());
+            }
             for rank in [0, processes - 1] {
                 let made = path.requests(rank, processes).take(GONE_OVER).count() as u64;
                 assert_eq!(made, path.count(rank, processes).min(GONE_OVER as u64));

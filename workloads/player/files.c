@@ -81,6 +81,23 @@ static uint32_t same_as(uint32_t *same, uint32_t file)
     return file;
 }
 
+/* A name is given to what another one leads to. */
+static void join(struct player *player, uint32_t from, uint32_t to, uint32_t *same, unsigned char *is_everywhere)
+{
+    uint32_t one = same_as(same, from), other = same_as(same, to);
+    /* Names of private files differ by rank, content must not where all read it. */
+    if (player->path.files[one].class == CLASS_PRIVATE) {
+        uint32_t private = one;
+        one = other;
+        other = private;
+    }
+    is_everywhere[one] |= is_everywhere[other];
+    same[other] = one;
+    player->files[to].is_strict = 0;
+    player->files[to].is_altered = 1;
+    player->files[from].is_strict = 0;
+}
+
 static void note(struct player *player, const struct path_node *node, uint32_t *same, unsigned char *is_everywhere, size_t *largest)
 {
     struct file *file = &player->files[node->link];
@@ -98,19 +115,12 @@ static void note(struct player *player, const struct path_node *node, uint32_t *
     file->is_made |= node->op == OP_MKDIR;
     file->is_altered |= alters_directory(node);
     file->has_gaps |= node->view != 0;
-    if ((node->op == OP_RENAME || node->op == OP_LINK || node->op == OP_SYMLINK) && node->size) {
-        uint32_t one = same_as(same, node->link), other = same_as(same, (uint32_t)node->size - 1);
-        /* Names of private files differ by rank, content must not where all read it. */
-        if (player->path.files[one].class == CLASS_PRIVATE) {
-            uint32_t private = one;
-            one = other;
-            other = private;
-        }
-        is_everywhere[one] |= is_everywhere[other];
-        same[other] = one;
-        player->files[node->size - 1].is_strict = 0;
-        player->files[node->size - 1].is_altered = 1;
-        file->is_strict = 0;
+    if (node->op != OP_RENAME && node->op != OP_LINK && node->op != OP_SYMLINK)
+        return;
+    for (uint32_t rank = 0; rank < (node->table ? player->path.header->processes : 1); rank++) {
+        uint64_t other = path_numbers_of(&player->path, node, rank).size;
+        if (other)
+            join(player, node->link, (uint32_t)other - 1, same, is_everywhere);
     }
 }
 

@@ -59,15 +59,26 @@ static uint64_t free_bytes(const char *name)
     return syscall(SYS_statfs, name, &system) == 0 ? (uint64_t)system.f_bavail * (uint64_t)system.f_bsize : UINT64_MAX;
 }
 
-/* MPI_Wait with an end: ROMIO goes on asking for a write that the device refused, and never says so. */
-static void wait_for(struct player *player, MPI_Request *request, uint64_t bytes, const char *name, MPI_Status *status)
+void mpi_advance(struct player *player)
 {
-    uint64_t began = now_ns(), looked = began;
+    int is_done;
+    for (struct pending *one = player->collectives; one; one = one->after_all)
+        play_require(player, MPI_Request_get_status(one->request, &is_done, MPI_STATUS_IGNORE));
+}
+
+/* MPI_Wait with an end: ROMIO goes on asking for a write that the device refused, and never says so. Without a status the
+ * request is left for the path's own wait. */
+static void wait_for(struct player *player, struct pending *pending, MPI_Status *status)
+{
+    uint64_t began = now_ns(), looked = began, bytes = pending->bytes;
+    const char *name = pending->file->name;
     for (int is_done = 0;;) {
-        play_require(player, MPI_Test(request, &is_done, status));
+        play_require(player, status ? MPI_Test(&pending->request, &is_done, status)
+                                    : MPI_Request_get_status(pending->request, &is_done, MPI_STATUS_IGNORE));
         uint64_t now = now_ns();
         if (is_done)
             return;
+        mpi_advance(player);
         if (now - looked > LOOK_NS) {
             uint64_t left = free_bytes(name);
             looked = now;
@@ -76,12 +87,32 @@ static void wait_for(struct player *player, MPI_Request *request, uint64_t bytes
                                   "in another directory", bytes, left);
         }
         if (now - began > WAIT_MAX_NS)
-            play_fail(player, "a nonblocking request of %" PRIu64 " bytes has not ended for %" PRIu64 " s; look at the device", bytes, WAIT_MAX_NS / SECOND_NS);
+            play_fail(player, "a nonblocking request of %" PRIu64 " bytes has not ended for %" PRIu64 " s; look at the device, and at what the other ranks do", bytes,
+                      WAIT_MAX_NS / SECOND_NS);
         if (now - began > SPIN_NS)
             nanosleep(&(struct timespec){.tv_nsec = now - began > SECOND_NS / 100 ? 200000 : 20000}, NULL);
         else
             sched_yield();
     }
+}
+
+static void forget_collective(struct player *player, const struct pending *pending)
+{
+    if (pending->before_all)
+        pending->before_all->after_all = pending->after_all;
+    else if (player->collectives == pending)
+        player->collectives = pending->after_all;
+    if (pending->after_all)
+        pending->after_all->before_all = pending->before_all;
+}
+
+/* Before a collective call: whoever is in a blocking one advances no other, and those of one open file come in one order only one by one. All ranks have
+ * begun what is waited for, and advance it wherever they wait, so none waits for ever. NULL: all files. */
+static void settle(struct player *player, const struct handle *handle)
+{
+    for (struct pending *one = player->collectives; one; one = one->after_all)
+        if (!handle || one->handle == handle)
+            wait_for(player, one, NULL);
 }
 
 static void wait_oldest(struct player *player, struct file *file, struct handle *handle)
@@ -90,7 +121,8 @@ static void wait_oldest(struct player *player, struct file *file, struct handle 
     MPI_Status status;
     if (!pending)
         return;
-    wait_for(player, &pending->request, pending->bytes, file->name, &status);
+    wait_for(player, pending, &status);
+    forget_collective(player, pending);
     handle->oldest = pending->next;
     if (!handle->oldest)
         handle->youngest = NULL;
@@ -169,7 +201,9 @@ static void transfer(struct player *player, const struct request *request, struc
     if (handle->view && !view_reaches(handle, position, request->size))
         play_fail(player, "the request goes beyond 2^62 bytes of its file in the view");
     int is_read = facts->moves == READS, is_nonblocking = op >= OP_MPI_IREAD00 && op <= OP_MPI_IWRITE_AT_ALL1;
-    struct pending now = {.position = position, .bytes = request->size, .is_read = is_read};
+    struct pending now = {.file = file, .handle = handle, .position = position, .bytes = request->size, .is_read = is_read};
+    if (is_nonblocking && facts->collective)
+        settle(player, handle);
     struct pending *pending = is_nonblocking ? append(player, file, handle) : NULL;
     MPI_Request started = MPI_REQUEST_NULL;
     MPI_Status status;
@@ -199,6 +233,12 @@ static void transfer(struct player *player, const struct request *request, struc
     else
         handle->oldest = pending;
     handle->youngest = pending;
+    if (facts->collective) {
+        pending->after_all = player->collectives;
+        if (pending->after_all)
+            pending->after_all->before_all = pending;
+        player->collectives = pending;
+    }
     if (!facts->pending)
         wait_all(player, file, handle);
 }
@@ -241,6 +281,8 @@ void mpi_play(struct player *player, const struct request *request, struct file 
     struct handle *handle = file->mpi;
     MPI_Offset size = (MPI_Offset)request->size;
     unsigned op = request->node->op;
+    if (op_facts[op].collective && !(op >= OP_MPI_IREAD00 && op <= OP_MPI_IWRITE_AT_ALL1))
+        settle(player, NULL);
     if (op == OP_MPI_OPEN) {
         open_file(player, request, file);
         return;

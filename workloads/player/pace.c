@@ -58,8 +58,10 @@ uint64_t pace_together(struct player *player)
     int have_come = 0;
     /* A barrier of most MPI libraries spins, which would take the cores from those who are waited for. */
     MPI_Ibarrier(player->all, &all);
-    for (MPI_Test(&all, &have_come, MPI_STATUS_IGNORE); !have_come; MPI_Test(&all, &have_come, MPI_STATUS_IGNORE))
+    for (MPI_Test(&all, &have_come, MPI_STATUS_IGNORE); !have_come; MPI_Test(&all, &have_come, MPI_STATUS_IGNORE)) {
+        mpi_advance(player);
         if (player->node_ranks > player->cores)
             sleep_until(now_ns() + LOOKED_NS);
+    }
     return now_ns();
 }

@@ -16,6 +16,9 @@ enum { BUCKETS = 16 * 40 };
 /* A nonblocking request that nobody has waited for. */
 struct pending {
     struct pending *next;
+    struct pending *before_all, *after_all; /* of the collective ones of all files; NULL for others */
+    const struct file *file;
+    const struct handle *handle;
     MPI_Request request;
     unsigned char *buffer; /* to be freed; NULL where the bytes lie in the row of contents */
     uint64_t position, bytes; /* in the view */
@@ -66,6 +69,7 @@ struct player {
     MPI_Comm *comms;
     MPI_Comm all; /* where ranks wait for each other: no call on a file is made on it */
     const char *directory;
+    struct pending *collectives; /* begun, and not yet waited for */
     int rank, processes, node_rank, node_ranks, cores;
     int is_prepared;   /* the files have been made, and looked at, by another run */
     int is_fast;       /* no slack */
@@ -113,6 +117,8 @@ uint64_t view_offset(const struct handle *handle, uint64_t position);
 void posix_play(struct player *player, const struct request *request, struct file *file);
 void mpi_play(struct player *player, const struct request *request, struct file *file);
 void mpi_finish(struct player *player, struct file *file);
+/* ROMIO takes a nonblocking collective further only where it is asked for it: who waits for anything else asks meanwhile. */
+void mpi_advance(struct player *player);
 
 /* pace.c */
 uint64_t now_ns(void);

@@ -112,6 +112,18 @@ static int is_agreed(struct player *player, char *error)
     return 0;
 }
 
+/* Ranks that play different paths, or prepare differently, would wait for each other for ever. */
+static void compare(const struct player *player, const struct options *options, char *error)
+{
+    uint64_t how = (uint64_t)(options->replace | options->prepare_only << 1 | options->is_prepared << 2);
+    uint64_t sum = path_sum(&player->path), own[4] = {sum, ~sum, how, ~how}, least[4];
+    MPI_Allreduce(own, least, 4, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    if (least[0] != ~least[1])
+        snprintf(error, PATH_ERROR_BYTES, "%.300s: ranks have different paths; give all of them the same", options->path);
+    else if (least[2] != ~least[3])
+        snprintf(error, PATH_ERROR_BYTES, "ranks have different ones of --replace, --prepare and --prepared; give all of them the same");
+}
+
 static int parse(int count, char **words, struct options *options, char *error)
 {
     *options = (struct options){.speed = 1.0};
@@ -297,7 +309,9 @@ static int run(struct player *player, const struct options *options, char *error
     }
     if (!is_agreed(player, error))
         return 1;
-    files_begin(player, error);
+    compare(player, options, error);
+    if (!error[0])
+        files_begin(player, error);
     if (!error[0])
         (void)files_check(player, options->path, options->is_prepared || options->replace, error);
     if (!is_agreed(player, error))

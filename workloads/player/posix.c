@@ -201,14 +201,16 @@ static void inside(struct player *player, const struct request *request, struct 
 
 enum { LINK_BYTES = 4096 };
 
-/* A link holds its target as seen from where the link lies. */
-static void link_text(struct player *player, const char *target, const char *link, char *text)
+/* A link holds its target's whole name: a relative one that is renamed to a name with fewer directories would lead out of the directory. */
+static void link_text(struct player *player, const char *target, char *text)
 {
-    size_t skipped = strlen(player->directory) + 1, used = 0;
-    for (const char *slash = link + skipped; (slash = strchr(slash, '/')) && used + 3 < LINK_BYTES; slash++, used += 3)
-        memcpy(text + used, "../", 3);
-    if ((size_t)snprintf(text + used, LINK_BYTES - used, "%s", target + skipped) >= LINK_BYTES - used)
+    size_t skipped = strlen(player->directory);
+    char *whole = realpath(player->directory, NULL);
+    if (!whole)
+        play_fail_errno(player, errno);
+    if (snprintf(text, LINK_BYTES, "%s%s", whole, target + skipped) >= LINK_BYTES)
         play_fail(player, "the name is too long for a link's target");
+    free(whole);
 }
 
 void posix_play(struct player *player, const struct request *request, struct file *file)
@@ -245,7 +247,7 @@ void posix_play(struct player *player, const struct request *request, struct fil
         return;
     case OP_LINK: allow(player, link(name, other)); return;
     case OP_SYMLINK:
-        link_text(player, name, other, target);
+        link_text(player, name, target);
         allow(player, symlink(target, other));
         return;
     default: inside(player, request, file);

@@ -222,7 +222,47 @@ def test_a_link_that_is_made_leads_to_the_file_that_is_named(scratch: Path) -> N
         path.add(op, at, **keys)
     told = said(played(path.write(scratch / "p.swp"), scratch / "d", 1))
     assert told["verified_bytes"] == 5000 and told["refused"] == 0
-    assert (scratch / "d/deep/er/link").readlink() == Path("../../data/a")
+    assert (scratch / "d/deep/er/link").readlink() == scratch / "d/data/a"
+
+
+@pytest.mark.parametrize("op", ["rename", "link"])
+def test_no_link_that_is_made_leads_out_of_the_directory_by_another_name(scratch: Path, op: str) -> None:
+    """A relative link, right where it was made, would lead to home/victim from the name that it gets."""
+    (scratch / "home" / "runs" / "d").mkdir(parents=True)
+    (scratch / "home" / "victim").write_text("years of work")
+    path = Written([file("victim", "root"), file("p/q/l", "root"), file("l", "root")])
+    path.add("symlink", 0, size=2)
+    path.add(op, 1, size=3)
+    path.add("open", 2, size=2 | 16)
+    path.add("close", 2)
+    why = complaint(played(path.write(scratch / "p.swp"), scratch / "home/runs/d", 1, code=None))
+    assert "node 2" in why and "No such file" in why
+    path.nodes[2]["size"] |= 4
+    played(path.write(scratch / "p.swp"), scratch / "home/runs/e", 1)
+    assert (scratch / "home/runs/e/victim").read_bytes() == b""
+    assert (scratch / "home" / "victim").read_text() == "years of work"
+
+
+def test_a_small_path_is_played_as_it_was_checked(scratch: Path) -> None:
+    """Whoever writes it meanwhile changes nothing: neither an operation nor where it ends."""
+    path = Written([file("f", bytes=10)])
+    path.add("open", size=1)
+    path.add("access", slack_ns=1_500_000_000)
+    path.loop(50, [node("stat")])
+    path.add("close")
+    written = path.write(scratch / "p.swp")
+    for change in ("write", "cut"):
+        words = [PLAYER, "--replace", written, scratch]
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        (scratch / "f").unlink(missing_ok=True)
+        while not (scratch / "f").exists() and child.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        before = written.read_bytes()
+        patched(written, HEADER + NODE * 3 + 4, b"\xff\xff\xff\x7f") if change == "write" else os.truncate(written, 100)
+        out, err = child.communicate(timeout=30)
+        written.write_bytes(before)
+        assert child.returncode == 0 and not err and '"stat": 50' in out, (child.returncode, err)
 
 
 def test_a_file_of_one_rank_that_becomes_that_of_all_is_right_for_all(scratch: Path) -> None:
@@ -234,6 +274,19 @@ def test_a_file_of_one_rank_that_becomes_that_of_all_is_right_for_all(scratch: P
     ):  # fmt: skip
         path.add(op, at, **keys)
     assert said(played(path.write(scratch / "p.swp"), scratch / "d", 3))["verified_bytes"] == 3 * 4096
+
+
+def test_a_name_that_each_rank_takes_from_its_own_numbers_has_the_content_of_all(scratch: Path) -> None:
+    path = Written([file("a"), file("b"), file("bar")], {"processes": 2, "numbers": [[[0, 0, 2], [0, 0, 2]]]})
+    for op, at, keys in (
+        ("open", 1, {}), ("pwrite", 1, {"size": 4096}), ("close", 1, {}),
+        ("open", 0, {}), ("pwrite", 0, {"size": 100}), ("close", 0, {}),
+        ("mpi_open", 2, {}), ("mpi_close", 2, {}), ("rename", 0, {"table": 1}),
+        ("mpi_open", 2, {}), ("mpi_close", 2, {}),
+        ("open", 1, {"size": 1}), ("pread", 1, {"size": 4096}), ("close", 1, {}),
+    ):  # fmt: skip
+        path.add(op, at, **keys)
+    assert said(played(path.write(scratch / "p.swp"), scratch / "d", 2))["wrong_bytes"] == 0
 
 
 def test_views_that_no_file_can_hold_are_refused(scratch: Path) -> None:

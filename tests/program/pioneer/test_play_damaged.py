@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from paths import PLAYER, all_operations
+from paths import all_operations
 from rig import BIN, ROOT, execute
 
 from stripewise.errors import WorkloadError
@@ -20,11 +20,13 @@ SOURCES = sorted((ROOT / "workloads" / "player").rglob("*.c"))
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The player under the sanitizers for addresses and undefined behaviour; the plain one where there are none."""
+    """The player under the sanitizers for addresses and undefined behaviour; without them the test is skipped."""
     program = tmp_path_factory.mktemp("player") / "player"
     flags = ["-O1", "-g", "-std=c11", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     made = subprocess.run([BIN / "mpicc", *flags, "-o", program, *SOURCES], capture_output=True, text=True)
-    return program if made.returncode == 0 else PLAYER
+    if made.returncode != 0:
+        pytest.skip("not run: needs a compiler with the sanitizers")
+    return program
 
 
 def path_bytes(scratch: Path) -> bytes:
@@ -62,6 +64,7 @@ def test_damaged_paths_are_refused_or_are_other_paths(scratch: Path, watched: Pa
     for name, word in zip(names, said, strict=True):
         try:
             workpath.info(name)
+            workpath.requests(name, 4, 0) if word != "ok" else None
         except WorkloadError as error:
             # Rust alone looks at the header's checksum.
             assert word != "ok" or "checksum" in str(error), (str(error), word)

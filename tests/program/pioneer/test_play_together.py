@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from paths import PLAYER, Written, complaint, file, node, played, said
-from rig import execute, stripewise
+from rig import MPIEXEC, execute, stripewise
 
 from stripewise.errors import WorkloadError
 from stripewise.pioneer import path as workpath
@@ -82,16 +82,60 @@ def test_who_would_wait_for_those_that_never_come_is_refused(scratch: Path) -> N
         )
 
 
+def late(nodes: list[dict[str, Any]], files: int = 1) -> Written:
+    """All begin a collective write of overlapping pieces, for which ROMIO exchanges bytes; then the nodes."""
+    path = Written([file(f"f{at}") for at in range(files)])
+    path.nodes = [node("mpi_open", file=at) for at in range(files)]
+    path.nodes += [COLLECTIVE, *nodes]
+    path.nodes += [node("mpi_close", file=at) for at in range(files)]
+    return path
+
+
+COLLECTIVE = node("mpi_iwrite_at_all0", at_rank=1000, size=65_536)
+WAITS, WAITS_LATE = node("mpi_wait", who="root"), node("mpi_wait", who="all but root")
+BLOCKING = node("mpi_write_at_all", file=1, at_rank=1000, size=65_536)
+
+
+@pytest.mark.parametrize(
+    ("files", "between"),
+    [
+        (1, [WAITS, node("stat", together_first=True), WAITS_LATE]),
+        (1, [node("mpi_iwrite_at0", who="root", size=4096), WAITS_LATE, node("stat", together_first=True), WAITS]),
+        (2, [WAITS, BLOCKING, WAITS_LATE]),
+        (2, [WAITS_LATE, node("mpi_sync", file=1), WAITS]),
+        (1, [COLLECTIVE, WAITS, COLLECTIVE, WAITS_LATE, node("stat", together_first=True), WAITS, WAITS_LATE]),
+    ],
+)
+def test_who_waits_for_others_advances_what_they_wait_for(
+    scratch: Path, files: int, between: list[dict[str, Any]]
+) -> None:
+    path = late(between, files).write(scratch / "p.swp")
+    assert said(played(path, scratch / "d", PROCESSES, "--as-fast-as-possible"))["wrong_bytes"] == 0
+
+
+def test_ranks_with_different_paths_are_refused(scratch: Path) -> None:
+    one, other = Written([file("f")]), Written([file("f")])
+    one.loop(3, [node("stat", together_first=True, together_rest=True)])
+    other.loop(4, [node("stat", together_first=True, together_rest=True)])
+    ranks = [[PLAYER, made.write(scratch / f"{at}.swp"), scratch] for at, made in enumerate((one, other))]
+    words = [MPIEXEC, "-n", "1", *ranks[0], ":", "-n", "1"]
+    assert "ranks have different paths" in complaint(execute([*words, *ranks[1]], code=None, timeout_s=60))
+    (player, *rest) = ranks[0]
+    result = execute([*words, player, "--prepared", *rest], code=None, timeout_s=60)
+    assert "ranks have different ones of --replace" in complaint(result)
+    assert said(execute([*words, *ranks[0]], timeout_s=60))["requests"] == 6
+
+
 def tree(chance: random.Random, depth: int = 0) -> dict[str, Any]:
     who = chance.choice(["all"] * 6 + ["root", "last", "all but root", {"group": 0}])
     if depth < 3 and chance.random() < 0.45:
         body = [tree(chance, depth + 1) for _ in range(chance.randint(1, 3))]
         return {"rounds": chance.randint(0, 3), "body": body, "who": who, "table": int(chance.random() < 0.15)}
-    op = chance.choice(["stat", "access", "mpi_write_at_all", "mpi_get_size"])
+    op = chance.choice(["stat", "access", "mpi_write_at_all", "mpi_get_size", "mpi_iwrite_at_all0", "mpi_wait"])
     wait = {key: who == "all" and chance.random() < 0.5 for key in ("together_first", "together_rest", "apart")}
-    size = 64 if op == "mpi_write_at_all" else 0
+    size = 64 if "write" in op else 0
     drawn = {"slack_first": chance.randint(0, 1), "slack_rest": chance.randint(0, 1)}
-    return node(op, who=who, size=size, at_rank=64, **wait, **drawn)
+    return node(op, who=who, size=size, at_rank=16, **wait, **drawn)
 
 
 def test_random_paths_end_or_are_refused(scratch: Path) -> None:

@@ -20,6 +20,8 @@ _Static_assert(sizeof(struct path_header) == 128 && sizeof(struct path_node) == 
 _Static_assert(sizeof(struct path_group) == 16 && sizeof(struct path_distribution) == 16 && sizeof(struct path_view) == 32, "as in the file");
 
 enum { PAGE_BYTES = 4096 };
+/* A path of so many bytes is copied, so that nobody changes it behind the checks; less than what path_drop gives back at a time. */
+enum { COPIED_MAX = PATH_WINDOW * sizeof(struct path_node) };
 static const uint64_t SLACK_MAX_NS = (uint64_t)1 << 62;
 
 static int wrong(char *error, const char *name, const char *form, ...)
@@ -30,6 +32,23 @@ static int wrong(char *error, const char *name, const char *form, ...)
     vsnprintf(error + used, PATH_ERROR_BYTES - (size_t)used, form, arguments);
     va_end(arguments);
     return -1;
+}
+
+/* The file's bytes in memory of our own; -1 where it has become shorter. */
+static long copy_file(int fd, size_t bytes)
+{
+    long copied = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t done = 0; copied != -1 && done < bytes;) {
+        long got = syscall(SYS_read, fd, (char *)copied + done, bytes - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            syscall(SYS_munmap, copied, bytes);
+            return -1;
+        }
+        done += (size_t)got;
+    }
+    return copied;
 }
 
 /* By number: what maps the path is no part of the workload, and must not stand in a trace of it. */
@@ -44,7 +63,9 @@ static const void *map_file(const char *name, size_t *bytes, char *error)
         return NULL;
     }
     *bytes = (size_t)about.st_size;
-    long mapped = *bytes < sizeof(struct path_header) ? -1 : syscall(SYS_mmap, NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    long mapped = *bytes < sizeof(struct path_header) ? -1
+                  : *bytes <= COPIED_MAX             ? copy_file(fd, *bytes)
+                                                     : syscall(SYS_mmap, NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     syscall(SYS_close, fd);
     if (mapped == -1) {
         wrong(error, name, *bytes < sizeof(struct path_header) ? "this is no workload path, or is cut" : "cannot be mapped");
@@ -393,6 +414,21 @@ void path_close(struct path *path)
     if (path->header)
         syscall(SYS_munmap, path->header, path->mapped_bytes);
     path->header = NULL;
+}
+
+uint64_t path_sum(const struct path *path)
+{
+    const char *base = (const char *)path->header;
+    uint64_t sum = path->mapped_bytes;
+    for (size_t at = 0; at < path->mapped_bytes; at += sizeof sum) {
+        uint64_t word = 0;
+        memcpy(&word, base + at, path->mapped_bytes - at < sizeof word ? path->mapped_bytes - at : sizeof word);
+        sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+        sum ^= sum >> 29;
+        if (path->mapped_bytes > COPIED_MAX && at % COPIED_MAX == 0 && at)
+            (void)madvise((void *)(uintptr_t)(base + at - COPIED_MAX), COPIED_MAX, MADV_DONTNEED);
+    }
+    return sum;
 }
 
 void path_drop(const struct path *path, uint32_t from, uint32_t to)

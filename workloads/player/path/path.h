@@ -88,6 +88,9 @@ struct path {
 int path_open(struct path *path, const char *name, char *error);
 void path_close(struct path *path);
 
+/* A sum over all bytes of the file, which differs where paths do. */
+uint64_t path_sum(const struct path *path);
+
 /* Whether rank of processes makes requests of these. */
 int path_takes_part(const struct path *path, unsigned who, uint32_t rank, uint32_t processes);
 
