@@ -21,6 +21,8 @@
 
 /* A message with a name and why. */
 enum { PLAY_LINE_BYTES = 2 * 4096 };
+/* What a launcher is given to read it. */
+enum { READ_US = 100 * 1000 };
 
 struct options {
     const char *path, *directory;
@@ -67,6 +69,8 @@ void play_fail(struct player *player, const char *form, ...)
     else
         snprintf(line, sizeof line, "rank %d: %s", player->rank, text);
     play_say(line);
+    /* A launcher that hears of the abort first may not read the line any more. */
+    (void)usleep(READ_US);
     /* The MPI library would say a second time that the program ends. */
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0)

@@ -17,5 +17,5 @@ pub use aggregators::{Aggregators, Driver};
 pub use contest::{Contest, Step, Window};
 pub use decision::{BUFFER_BYTES_MAX, Call, Decision, Mode, Operation, Why, co_ratio, decide};
 pub use regions::{Contention, Intent, Pattern, Regions, STRIPE_BYTES_MAX};
-pub use sieving::{Pieces, Servers, Sieving, gain_of_joining};
+pub use sieving::{Pieces, Repetition, Servers, Sieving, gain_of_joining};
 pub use stripes::{Count, advised_count};

@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES = 1 << 16, TYPES = 3 };
+/* Pieces so many times as large. */
+#ifndef SCALE
+#define SCALE 1
+#endif
+enum { FILE_BYTES = SCALE << 16, LARGE = SCALE > 1 ? 1023 : 0 };
 
 static int world_rank, is_plain;
 static unsigned long seed_now;
@@ -93,12 +97,18 @@ static void view(struct program *p, MPI_Info info)
     MPI_Datatype block, type;
     l->strided = chance(2);
     l->displacement = chance(3) ? 0 : chance(512);
-    l->block = 1 + chance(chance(2) ? 64 : 1500);
+    l->block = SCALE * (1 + (int)(chance(2) ? chance(64) : LARGE + chance(1500)));
     /* ROMIO's independent writes lose bytes where views are mixed: collective ones alone, as MPI chooses to make them. */
     l->mixed = l->strided && !p->hinted && chance(3) == 0;
-    l->region = l->mixed ? 16 + chance(400) : (FILE_BYTES - l->displacement) / p->size;
+    l->region = l->mixed ? SCALE * (16 + (int)chance(400)) : (FILE_BYTES - l->displacement) / p->size;
     /* Collective calls of Open MPI's do not see what those of other processes have just written, with or without Stripewise. */
     l->common = !l->strided && !p->hinted && !is_plain && chance(2);
+    /* Of all processes, now and then: the view before stays as it was until the next one. */
+    static unsigned set;
+    if (++set % 5 == 0 && !is_plain) {
+        step_now = "set_view refused";
+        CHECK(MPI_File_set_view(p->file, -5, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+    }
     step_now = "set_view";
     if (l->mixed && p->rank == 0) {
         DO(MPI_File_set_view(p->file, place(l, p->size, 0, 0), MPI_BYTE, MPI_BYTE, "native", info));
@@ -282,7 +292,8 @@ static void run(const char *name, unsigned long seed)
     DO(MPI_Comm_split(MPI_COMM_WORLD, colour, how == 2 ? -world_rank : world_rank, &p.comm));
     MPI_Comm_rank(p.comm, &p.rank);
     MPI_Comm_size(p.comm, &p.size);
-    snprintf(own, sizeof own, "%s.%d", name, colour);
+    /* What a file's reads were made by last is told once for each name. */
+    snprintf(own, sizeof own, "%s.%d.%lu", name, colour, SCALE > 1 ? seed % 8 : 0);
     if (p.rank == 0)
         MPI_File_delete(own, MPI_INFO_NULL);
     DO(MPI_Barrier(p.comm));
@@ -333,6 +344,20 @@ static void run(const char *name, unsigned long seed)
             for (int step = 0; step < steps; step++) {
                 uint64_t number = (uint64_t)round << 40 | (uint64_t)epoch << 20 | (uint64_t)step;
                 transfer(&p, number);
+                /* As above, with the view in force; and hints of reads by themselves. */
+                static unsigned done;
+                if (++done % 23 == 0 && !is_plain) {
+                    step_now = "set_view refused";
+                    CHECK(MPI_File_set_view(p.file, -5, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+                }
+                if (done % 57 == 0 && !p.deferred) {
+                    static const char *reads[] = { "automatic", "DISABLE", "enable", "disable" };
+                    DO(MPI_Info_create(&info));
+                    MPI_Info_set(info, "romio_ds_read", reads[done / 57 % 4]);
+                    step_now = "set_info";
+                    DO(MPI_File_set_info(p.file, info));
+                    MPI_Info_free(&info);
+                }
             }
             if (atomic && chance(2)) {
                 step_now = "set_atomicity";

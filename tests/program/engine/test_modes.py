@@ -244,6 +244,22 @@ def test_nothing_is_lost_and_nobody_waits(way: str, ways: Path, tmp_path: Path) 
     assert " collective write calls of " in said.err
 
 
+def test_a_view_that_was_refused_is_none(ways: Path, tmp_path: Path) -> None:
+    """The one before is in force; one in its place is agreed on anew. On one processor writes begin independent."""
+    one = min(os.sched_getaffinity(0))
+    command = ["taskset", "-c", str(one), MPIEXEC, "-n", "3", ways, "refused", tmp_path / "data"]
+    said = stripewise("run", "--engine", "--explain", "--", *command, timeout_s=60)
+    assert "end refused\n" in said.out and "there are more processes than processors" in said.err
+
+
+def test_filetypes_of_many_gigabytes_are_not_read_piece_by_piece(ways: Path, tmp_path: Path) -> None:
+    """ROMIO would read other bytes from 4 GiB of one copy on."""
+    data = tmp_path / "data"
+    said = stripewise("run", "--engine", "--explain", "--", MPIEXEC, "-n", "2", ways, "far", data, timeout_s=100)
+    data.unlink()
+    assert "end far\n" in said.out and "sieved behind views: pieces of 1.0 MiB" in said.err
+
+
 def test_file_systems_without_locks_need_none(ways: Path, tmp_path: Path) -> None:
     library = tmp_path / "nolock.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, HERE / "nolock.c"], check=True)

@@ -81,6 +81,73 @@ static void gaps(int by_one)
     MPI_Type_free(&block);
 }
 
+/* Through the view in force; whether ROMIO was told to make such writes safe. */
+static void write_through(MPI_File file)
+{
+    static char block[BLOCK];
+    char value[16] = "";
+    int flag;
+    MPI_Info info;
+    for (int turn = 0; turn < 20; turn++)
+        MPI_File_write_at_all(file, 0, block, rank ? 64 : BLOCK, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_get_info(file, &info);
+    MPI_Info_get(info, "romio_ds_write", sizeof value - 1, value, &flag);
+    MPI_Info_free(&info);
+    if (!is(value, "disable")) {
+        fprintf(stderr, "ways: rank %d: writes behind views with gaps are sieved: %s\n", rank, value);
+        MPI_Abort(MPI_COMM_WORLD, 10);
+    }
+}
+
+/* After a view that MPI has refused the one before is in force; which of the processes have gaps in it is as it was. */
+static void refused(int first_whole, int again)
+{
+    MPI_File file = opened(MPI_COMM_WORLD);
+    MPI_Datatype block, type;
+    MPI_Type_contiguous(64, MPI_BYTE, &block);
+    MPI_Type_create_resized(block, 0, 8192, &type);
+    MPI_Type_commit(&type);
+    for (int turn = 0; turn < 2; turn++) {
+        int is_whole = first_whole && rank == 0;
+        if (turn == again && MPI_File_set_view(file, -5, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) == MPI_SUCCESS)
+            MPI_Abort(MPI_COMM_WORLD, 11);
+        if (turn == 0)
+            MPI_File_set_view(file, is_whole ? 4096 : rank * 64, MPI_BYTE, is_whole ? MPI_BYTE : type, "native", MPI_INFO_NULL);
+    }
+    write_through(file);
+    MPI_File_close(&file);
+    MPI_Type_free(&type);
+    MPI_Type_free(&block);
+}
+
+/* Pieces of 1 MiB, 2 MiB between them, in a filetype of 6 GiB of data; each piece begins with its number. */
+static void far(void)
+{
+    static long got[2 << 17];
+    const MPI_Offset piece = 1 << 20;
+    MPI_File file = opened(MPI_COMM_WORLD);
+    MPI_Datatype type;
+    int fd = open(name, O_RDWR);
+    for (long at = 1024; at <= 6024; at += 1000)
+        for (long k = at; k < at + 2; k++)
+            if (pwrite(fd, &k, sizeof k, (off_t)(3 * k + rank) * piece) != sizeof k)
+                MPI_Abort(MPI_COMM_WORLD, 12);
+    close(fd);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Type_create_hvector(6144, (int)piece, (MPI_Aint)3 * piece, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_File_set_view(file, rank * piece, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    for (long at = 1024; at <= 6024; at += 1000) {
+        MPI_File_read_at_all(file, at * piece, got, 2 * (int)piece, MPI_BYTE, MPI_STATUS_IGNORE);
+        if (got[0] != at || got[1 << 17] != at + 1) {
+            fprintf(stderr, "ways: rank %d: piece %ld is %ld\n", rank, at, got[0]);
+            MPI_Abort(MPI_COMM_WORLD, 13);
+        }
+    }
+    MPI_File_close(&file);
+    MPI_Type_free(&type);
+}
+
 static void jump(MPI_File *file, int *error, ...)
 {
     (void)file;
@@ -99,6 +166,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (is(way, "gaps") || is(way, "alone")) {
         gaps(is(way, "alone"));
+    } else if (is(way, "refused")) {
+        for (int kind = 0; kind < 4; kind++)
+            refused(kind % 2, kind / 2);
+    } else if (is(way, "far")) {
+        far();
     } else if (is(way, "spawn")) {
         /* Two worlds that know nothing of each other any more, on one file; of the second, which keeps to itself, the first does not see the data. */
         MPI_Comm other;

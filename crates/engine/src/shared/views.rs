@@ -132,6 +132,13 @@ impl Views {
         }
     }
 
+    /// Before a process that was counted sets another view than it was counted for, since MPI has refused that one: nothing is known of the views, to nobody.
+    pub fn give_up(&self, number: u32) {
+        let Some(slot) = self.slots.get(number as usize % SLOTS) else { return };
+        let given_up = |word| Some(Word::parse(word)).filter(|seen| seen.number == number).map(|seen| Word { is_given_up: true, ..seen }.bits());
+        let _ = slot.word.fetch_update(AcqRel, Acquire, given_up);
+    }
+
     /// After that, of one who was counted, once: what all know of the views. All processes get the same answer, though some ask before others have come.
     pub fn agreed(&self, number: u32, size: u32) -> Agreed {
         let Some(slot) = self.slots.get(number as usize % SLOTS) else { return Agreed::UNKNOWN };
@@ -212,6 +219,21 @@ mod tests {
                 assert!(gaps.iter().all(|has_gaps| views.arrive(number, shown(*has_gaps), Hinted::default(), 3)));
                 assert!(gaps.iter().all(|_| views.agreed(number, 3).are_alike == alike), "{number}");
             }
+        }
+    }
+
+    #[test]
+    fn of_a_view_that_was_counted_as_another_one_nothing_is_known() {
+        let views = Views::default();
+        assert!([true; 2].iter().all(|has_gaps| views.arrive(1, shown(*has_gaps), Hinted::default(), 2)));
+        views.give_up(1);
+        // Of another number it is no matter.
+        views.give_up(1 + SLOTS as u32);
+        assert!((0..2).all(|_| views.agreed(1, 2) == Agreed::UNKNOWN));
+        // It ends as any other, and its place is used again.
+        for number in [2, 1 + SLOTS as u32] {
+            assert!((0..2).all(|_| views.arrive(number, shown(true), Hinted::default(), 2)), "{number}");
+            assert!((0..2).all(|_| views.agreed(number, 2).are_alike), "{number}");
         }
     }
 

@@ -39,9 +39,31 @@ pub struct Thread {
     pub claim: [u64; 2],
 }
 
-/// Words of `struct sw_thread` behind the log: with fewer the block would lie on other thread-local objects.
+/// Words of `struct sw_thread` behind the log: with fewer the block would lie on other thread-local objects. That the shim has as many is read from it.
 const SHIM_WORDS: usize = 22;
+const SHIM_HAS: &[u8] = b"uint64_t words[22]; /* as many as `Thread`";
 const _: () = assert!(size_of::<Thread>() == 256 + SHIM_WORDS * 8);
+const _: () = assert!(is_in(include_bytes!("../../../../shim/stripewise.h"), SHIM_HAS));
+
+const fn is_in(mut text: &[u8], part: &[u8]) -> bool {
+    while let Some((_, rest)) = text.split_first() {
+        if is_before(text, part) {
+            return true;
+        }
+        text = rest;
+    }
+    false
+}
+
+const fn is_before(mut text: &[u8], mut part: &[u8]) -> bool {
+    while let (Some((a, more)), Some((b, rest))) = (text.split_first(), part.split_first()) {
+        if *a != *b {
+            return false;
+        }
+        (text, part) = (more, rest);
+    }
+    part.is_empty()
+}
 
 unsafe extern "C" {
     fn sw_thread() -> *mut Thread;

@@ -45,6 +45,11 @@ fn map(path: &CStr) -> Option<*mut Board> {
     (unsafe { &*board }.magic.load(Relaxed) == MAGIC).then_some(board)
 }
 
+/// Whether a hint's value is one of these; ROMIO takes them in capitals, too.
+pub(super) fn is_one_of(value: &[u8], values: &[&[u8]]) -> bool {
+    values.iter().any(|one| one.eq_ignore_ascii_case(value))
+}
+
 /// Whether a filetype leaves gaps, or one of its copies lies among those of the next one; none: MPI does not say.
 pub(super) fn has_gaps(library: &Library, filetype: Handle) -> Option<bool> {
     let (mut bytes, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
@@ -70,7 +75,7 @@ pub(super) fn left(library: &Library, file: Handle) -> u32 {
     if unsafe { (asking.of_file)(file, &raw mut info) } != 0 || !library.is_info(info) {
         return 0;
     }
-    let mut is = |key: &CStr, values: &[&[u8]]| library.value(info, key, &mut text).is_some_and(|value| values.contains(&value));
+    let mut is = |key: &CStr, values: &[&[u8]]| library.value(info, key, &mut text).is_some_and(|value| is_one_of(value, values));
     if is(c"romio_no_indep_rw", &[b"true"]) {
         lanes |= Post::DEFERRED;
     }

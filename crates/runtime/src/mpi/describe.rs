@@ -16,17 +16,19 @@ struct Arena {
     used: usize,
     /// Words lent, from the end.
     lent: usize,
+    /// Words that it may have.
+    most: usize,
 }
 
 const HALF_WORDS: usize = NOTE_BYTES_MAX / 8;
 
 impl Arena {
-    fn new() -> Option<Arena> {
-        Some(Arena { room: Room::new(2 * HALF_WORDS)?, used: 0, lent: 0 })
+    fn new(most: usize) -> Option<Arena> {
+        Some(Arena { room: Room::new(2 * HALF_WORDS)?, used: 0, lent: 0, most })
     }
 
     fn push(&mut self, word: u64) -> Option<()> {
-        *self.room.words_mut().get_mut(..HALF_WORDS)?.get_mut(self.used)? = word;
+        *self.room.words_mut().get_mut(..self.most)?.get_mut(self.used)? = word;
         self.used += 1;
         Some(())
     }
@@ -90,6 +92,11 @@ fn write(library: &Library, arena: &mut Arena, datatype: Handle, depth: usize) -
     }
     if named {
         return arena.push(size as u64);
+    }
+    // Before MPI is asked for them: there may be millions.
+    let all = numbers.iter().try_fold(arena.used as u64, |sum, n| sum.checked_add(*n))?;
+    if all > arena.most as u64 {
+        return None;
     }
     let lent = arena.lent;
     let integers = arena.lend(has.integers.div_ceil(2))?.cast::<i32>();
@@ -169,7 +176,12 @@ static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
 /// A type's words; none where they could not be told.
 pub fn describe(library: &Library, datatype: Handle) -> Option<Described> {
-    let mut arena = Arena::new()?;
+    describe_within(library, datatype, HALF_WORDS)
+}
+
+/// The same of a type that has so many words at most.
+pub fn describe_within(library: &Library, datatype: Handle, most: usize) -> Option<Described> {
+    let mut arena = Arena::new(most.min(HALF_WORDS))?;
     write(library, &mut arena, datatype, 0)?;
     Some(Described(arena))
 }

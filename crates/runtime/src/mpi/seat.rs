@@ -1,6 +1,6 @@
 //! The files of this process whose collective calls are decided on: what it knows of each, and where the other processes of the file meet.
 
-use super::board::{GIVEN, board, has_gaps, is_crowded, left, write_down};
+use super::board::{board, is_crowded, left, write_down};
 use super::job::{self, Begun, Members};
 use super::library::{self, Handle, Library};
 use super::opening::SEQUENTIAL;
@@ -12,11 +12,12 @@ use sieving::FileSieving;
 use stripewise_engine::shared::board::{Board, NAME_BYTES_MAX, Note, Post};
 use stripewise_engine::shared::lane::{Made, Own};
 use stripewise_engine::shared::site::{Begin, Policy, Reason};
-use stripewise_engine::shared::views::{Agreed, Shown};
+use stripewise_engine::shared::views::{Hinted, Shown};
 use stripewise_engine::{Mode, Operation};
 use stripewise_trace::clock::calibrate;
 
 mod sieving;
+mod viewing;
 
 /// Files that a process has open at once and takes part in; further ones are as without.
 const SEATS: usize = 64;
@@ -46,8 +47,9 @@ pub struct Seat {
     /// The program makes nonblocking collective calls on it: all are made as it makes them from then on.
     is_left: AtomicU32,
     sieving: FileSieving,
-    /// The number of the view that this process was counted for last.
+    /// The number of the view that this process was counted for last, and as what; none: it could not be counted.
     counted: AtomicU32,
+    showed: UnsafeCell<Option<(Shown, Hinted)>>,
     /// The frame of a collective call that is under way; 0: none.
     frame: AtomicUsize,
     etype_bytes: AtomicU64,
@@ -71,7 +73,8 @@ struct Used {
     is_measured: bool,
 }
 
-// SAFETY: `own` and `name` are touched by the thread that opens or closes the file, or makes a collective call on it: of these MPI allows one at a time.
+// SAFETY: the cells are touched by the thread that opens or closes the file, sets its view, or makes a collective call on it: of these MPI allows one at a
+// time.
 unsafe impl Sync for Seat {}
 
 const UNUSED: Used = Used { own: Own::NEW, calls: 0, independent: 0, bytes: 0, is_measured: false };
@@ -89,6 +92,7 @@ static ALL: [Seat; SEATS] = [const {
         is_left: AtomicU32::new(0),
         sieving: FileSieving::new(),
         counted: AtomicU32::new(0),
+        showed: UnsafeCell::new(None),
         frame: AtomicUsize::new(0),
         etype_bytes: AtomicU64::new(1),
         end: AtomicI64::new(-1),
@@ -135,6 +139,7 @@ pub(super) fn arrive(library: &Library, board: &'static Board, comm: Handle, nam
     // SAFETY: of this thread alone, for the seat is taken.
     unsafe {
         *seat.own.get() = [UNUSED; 2];
+        *seat.showed.get() = None;
         let kept = &mut *seat.name.get();
         kept.1 = path.len().min(NAME_BYTES_MAX);
         for (to, from) in kept.0.iter_mut().zip(path) {
@@ -394,41 +399,6 @@ impl Seat {
         }
     }
 
-    /// Before a view is set: tells the others whether it leaves gaps, where that matters to them.
-    pub(super) fn viewing(&self, library: &Library, filetype: Handle, info: Handle) {
-        let Some(post) = self.post() else { return };
-        let number = self.views.fetch_add(1, Relaxed) + 1;
-        if number == self.counted.load(Relaxed) {
-            return;
-        }
-        let has_gaps = library.is_type(filetype).then(|| has_gaps(library, filetype)).flatten();
-        self.has_gaps.store(u32::from(has_gaps != Some(false)), Relaxed);
-        // Until it is set: whether this process is counted.
-        let shown = |has_gaps| if has_gaps { Shown::Gaps { unsieved: self.sieving.prices_unsieved(library, post, filetype) } } else { Shown::Whole };
-        let is_counted =
-            has_gaps.is_some_and(|has_gaps| post.views.arrive(number, shown(has_gaps), sieving::hinted(library, info, is_overridden()), post.size()));
-        self.are_alike.store(u32::from(is_counted), Relaxed);
-        self.counted.store(number, Relaxed);
-    }
-
-    /// After that; one that MPI has refused may be set again.
-    pub fn viewed(&self, library: &Library, types: Option<(Handle, Handle)>) {
-        let Some((etype, filetype)) = types else {
-            self.views.fetch_sub(1, Relaxed);
-            return;
-        };
-        let mut etype_bytes = 0;
-        // SAFETY: MPI's prototype; the call has taken the type for valid.
-        unsafe { (library.type_size_x)(etype, &raw mut etype_bytes) };
-        self.etype_bytes.store(u64::try_from(etype_bytes).unwrap_or(0), Relaxed);
-        self.has_gaps.store(u32::from(has_gaps(library, filetype) != Some(false)), Relaxed);
-        self.end.store(-1, Relaxed);
-        let counted = self.post().filter(|_| self.are_alike.load(Relaxed) != 0);
-        let agreed = counted.map_or(Agreed::UNKNOWN, |post| post.views.agreed(self.views.load(Relaxed), post.size()));
-        self.are_alike.store(u32::from(agreed.are_alike), Relaxed);
-        self.sieving.viewed(agreed);
-    }
-
     /// After a call that MPI has refused for its arguments: it may be made again.
     pub(super) fn take_back(&self, operation: Operation) {
         // SAFETY: of the one thread that makes a collective call on the file.
@@ -456,20 +426,6 @@ impl Seat {
     /// After a close that MPI has refused.
     pub(super) fn not_closed(&self, handle: Handle) {
         self.set_handle(handle);
-    }
-
-    /// The program has given hints without a view.
-    pub fn informed_alone(&self, library: &Library, info: Handle) {
-        self.informed(library, info);
-        self.sieving.informed(sieving::hinted(library, info, is_overridden()));
-    }
-
-    /// The program has given hints, with a view maybe.
-    pub fn informed(&self, library: &Library, info: Handle) {
-        let lanes: u32 = GIVEN.iter().filter(|(key, _)| library.value_length(info, key).is_some()).map(|(_, lane)| lane).sum();
-        if let Some(post) = self.post().filter(|_| lanes != 0 && !is_overridden()) {
-            post.give(lanes);
-        }
     }
 
     pub fn set_atomic(&self, is_atomic: bool) {

@@ -182,7 +182,7 @@ def _sieving_words(sieving: Sieving) -> str:
     """How reads behind a view with gaps were made, and why."""
     ways = {"sieved": sieving.sieved_ns, "piece by piece": sieving.unsieved_ns}
     way, other = ways if sieving.is_sieved else reversed(ways)
-    gap = sieving.stride_bytes - sieving.piece_bytes
+    gap = max(sieving.stride_bytes - sieving.piece_bytes, 0)
     figures = (
         f"{sieving.servers} targets' figures" if sieving.servers else "of no known device: a start-up as long as 64 KiB"
     )
