@@ -46,7 +46,8 @@ def test_a_whole_trace_is_not_said_to_be_partial(tmp_path, cluster_toml):
     (tmp_path / "trace.csv").write_text("op,file,offset,size,start_s,end_s\nwrite,/data/f,0,65536,0,1\n")
     said = stripewise("import", "csv", tmp_path / "trace.csv", "-o", tmp_path / "t", "--json")
     assert json.loads(said.stdout)["partial"] == [] and not said.stderr
-    assert not stripewise("plan", tmp_path / "t", "--cluster", cluster_toml).stderr
+    planned = stripewise("plan", tmp_path / "t", "--cluster", cluster_toml, "--policy", "def")
+    assert not planned.stderr
 
 
 def test_what_was_skipped_is_said(tmp_path):
